@@ -1,0 +1,102 @@
+"""Dumps every flag of the real `vllm serve` parser: spellings, action, arity, choices, type, default and config keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from tools.engine_data.child.loading import cli_module, serve_parser
+from tools.engine_data.child.plain import plain
+
+WRAPPERS = {"optional_type.<locals>._optional_type": "optional", "parse_type.<locals>._parse_type": "parse"}
+
+
+def _closure(function: Callable[..., Any], name: str) -> Any:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return cells[name].cell_contents
+
+
+def type_chain(kind: Any) -> list[str]:
+    """Names of a type function from the outside in: ['optional', 'parse', 'loads'] for optional_type(json.loads)."""
+    if kind is None:
+        return []
+    name = getattr(kind, "__qualname__", None) or repr(kind)
+    if name in WRAPPERS:
+        return [WRAPPERS[name], *type_chain(_closure(kind, "return_type"))]
+    if name.endswith("<lambda>"):
+        return [_by_behaviour(kind)]
+    return [name.rsplit(".", 1)[-1]]
+
+
+def _by_behaviour(function: Callable[[str], Any]) -> str:
+    """Names a lambda by what it does to a probe text. Raises ValueError on one that does neither known thing."""
+    answer = function("0, A-b")
+    if answer == [0, "A-b"]:
+        return "id_list"
+    if answer == "0, a_b":
+        return "lower_underscore"
+    raise ValueError(f"an unknown type function answers {answer!r} to the probe")
+
+
+def _dataclass_in(hint: Any) -> Any:
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return hint
+    return next((found for arg in typing.get_args(hint) if (found := _dataclass_in(arg)) is not None), None)
+
+
+def config_keys() -> dict[str, list[str]]:
+    """For each engine argument whose configuration is a dataclass: the keys that its JSON may have."""
+    import vllm.config as config  # type: ignore[import-not-found]
+
+    keys: dict[str, list[str]] = {}
+    holders = [config.VllmConfig]
+    while holders:
+        for name, hint in typing.get_type_hints(holders.pop()).items():
+            found = _dataclass_in(hint)
+            if found is not None and name.endswith("_config") and name not in keys:
+                keys[name] = sorted(f.name for f in dataclasses.fields(found) if f.init and not f.name.startswith("_"))
+                holders.append(found)
+    return keys
+
+
+def _choices(action: Any) -> list[Any] | None:
+    return None if action.choices is None else [plain(choice) for choice in action.choices]
+
+
+def run(payload: Any) -> dict[str, Any]:
+    """The dump. `payload` is not used. Flags are keyed by dest; options come from the parser's own table, hidden ones too."""
+    from vllm.version import __version__  # type: ignore[import-not-found]
+
+    _, parser = serve_parser()
+    keys = config_keys()
+    flags: dict[str, Any] = {}
+    for action in parser._actions:
+        if action.dest in flags:
+            raise ValueError(f"two actions share the dest {action.dest}")
+        known = [option for option, owner in parser._option_string_actions.items() if owner is action]
+        negative = getattr(action, "negative_option_strings", None)
+        chain = type_chain(action.type)
+        flags[action.dest] = {
+            "options": known,
+            "shown": list(action.option_strings),
+            "negative": sorted(negative) if negative is not None else [o for o in known if o.startswith("--no-")],
+            "action": type(action).__name__,
+            "nargs": action.nargs,
+            "const": plain(action.const) if action.nargs == "?" else None,
+            "choices": _choices(action),
+            "type": chain,
+            "keys": keys.get(action.dest) if "loads" in chain or "parse_dataclass" in chain else None,
+            "default": plain(action.default),
+            "default_repr": repr(action.default),
+        }
+    import vllm.envs as envs  # type: ignore[import-not-found]
+
+    return {
+        "version": __version__,
+        "cli_module": cli_module().__name__,
+        "allow_abbrev": parser.allow_abbrev,
+        "flags": flags,
+        "variables": sorted(envs.environment_variables),
+    }
