@@ -83,7 +83,7 @@ def files() -> dict[str, str]:
          "normalized": False, "special": token in SPECIAL}
         for place, token in enumerate(SPECIAL + TAGS)
     ]
-    tokenizer = {
+    tokenizer: dict[str, object] = {
         "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
         "post_processor": None,

@@ -1,0 +1,1 @@
+"""What touches the world: probing the machine, starting the engine, asking whether it is ready."""
