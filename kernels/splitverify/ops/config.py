@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may be tuned about one launch of the split kernel, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from splitverify.ops.decode import DECODERS
+
+MAX_SEGMENTS = 128
+MAX_QUERY_LEN = 64
+MAX_GROUP = 16
+HEAD_SIZES = (128, 256)
+
+
+@dataclass(frozen=True)
+class KernelConfig:
+    """One launch of the split kernel.
+
+    ``tile``      keys a step (power of two, at least 16)
+    ``rows``      rows of the first matrix-unit tile (16, 32, 64 or 128); ``rows2`` of a second one, 0 for none. Together
+                  they may be less than the rows of a request: it is then cut into several query tiles.
+    ``warps``, ``stages``  warps a program, depth of the load pipeline
+    ``segments``  into how many parts the visible keys are split
+    ``decode``    how int8 and fp8 bytes become fp16: ``plain``, ``packed`` or ``native``
+    """
+
+    tile: int = 64
+    rows: int = 64
+    rows2: int = 0
+    warps: int = 4
+    stages: int = 2
+    segments: int = 16
+    decode: str = "plain"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("tile", (16, 32, 64, 128)), ("rows", (16, 32, 64, 128)), ("rows2", (0, 16, 32, 64)),
+                              ("warps", (1, 2, 4, 8)), ("stages", (1, 2, 3, 4, 5)), ("decode", tuple(DECODERS))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name}={getattr(self, name)!r}: must be one of {allowed}")
+        if not 1 <= self.segments <= MAX_SEGMENTS:
+            raise ValueError(f"segments={self.segments}: must be 1 to {MAX_SEGMENTS}")
+
+    def as_dict(self) -> dict[str, int | str]:
+        """The fields by name, as the selection tables store them."""
+        return asdict(self)

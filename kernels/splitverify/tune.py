@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m splitverify.tune``: find good configs for this GPU and write them as a selection table's rows.
+
+Every candidate's result is checked before it is timed; a wrong one is reported and dropped. Reporting is not done
+here but by ``splitverify.bench``, in another process: the best of many noisy times is a flattering number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import itertools
+import json
+import multiprocessing
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from splitverify.cases import Case, make_batch, poisoned_scratch, why_wrong
+from splitverify.ops.config import MAX_SEGMENTS, KernelConfig
+from splitverify.ops.verify_attention import verify_attention
+from splitverify.ops.verify_attention_ref import verify_attention_ref
+
+# The page sizes vLLM arrives at for this model family, and the layout the plugin uses for the format.
+PAGES = {"bf16": (448, "inline"), "int8": (864, "planar"), "fp8": (880, "inline")}
+
+
+def verify_case(fmt: str, q: int, length: int) -> Case:
+    """One request of the target model: 24 query heads, 4 KV heads, head size 256."""
+    block, layout = PAGES[fmt]
+    return Case(fmt=fmt, lens=(length,), q=(q,), block_size=block, layout=layout)
+
+
+def drafter_case(fmt: str, q: int, length: int) -> Case:
+    """One request of the drafter: 32 query heads, 8 KV heads, head size 128, window 2048, not causal."""
+    block, layout = PAGES[fmt]
+    return Case(fmt=fmt, lens=(length,), q=(q,), num_heads=32, num_kv_heads=8, head_size=128, block_size=block,
+                layout=layout, causal=False, window=2048)
+
+
+def segment_choices(case: Case, query_tiles: int, sms: int) -> list[int]:
+    """Segment counts that fill the multiprocessors once to four times, and a few small ones."""
+    per_wave = sms / (case.num_kv_heads * len(case.lens) * query_tiles)
+    tiles = -(-min(max(case.lens), case.window + max(case.q) if case.window else max(case.lens)) // 16)
+    found = {int(per_wave * w) for w in (0.5, 1, 2, 3, 4)} | {8, 16}
+    return sorted(n for n in found if 1 <= n <= min(MAX_SEGMENTS, tiles))
+
+
+def candidates(case: Case, sms: int, wide: bool = True) -> Iterator[KernelConfig]:
+    """All configs worth a try for ``case``."""
+    group = case.num_heads // case.num_kv_heads
+    need = max(case.q) * group
+    rows = [(r, 0) for r in (16, 32, 64, 128) if r >= min(need, 64) and r < 2 * max(need, 16)]
+    if wide:
+        rows += [(a, b) for a, b in ((32, 16), (64, 32)) if a < need <= a + b]
+    decode = {"bf16": ["plain"], "int8": ["packed"], "fp8": ["packed", "native"]}[case.fmt]
+    for (r, r2), tile, warps, stages, dec in itertools.product(rows, (32, 64, 128), (4, 8), (1, 2, 3, 4), decode):
+        if tile * (r + r2) > 128 * 128 or (r + r2 <= 32 and warps == 8) or (r >= 128 and warps == 4):
+            continue
+        tiles = -(-max(case.q) // ((r + r2) // group))
+        for segments in segment_choices(case, tiles, sms):
+            yield KernelConfig(tile, r, r2, warps, stages, segments, dec)
+
+
+def _compile_one(job: tuple[Case, KernelConfig]) -> str | None:
+    """In a child: compile by a tiny call, so that the parent finds it in triton's cache."""
+    case, config = job
+    try:
+        q = tuple(min(x, 2) for x in case.q)
+        batch = make_batch(replace(case, lens=(case.block_size + 1,), q=q), "cuda")
+        scratch = poisoned_scratch(4, case.num_heads, case.head_size, config.segments, "cuda")
+        verify_attention(*batch.args(), batch.out, scratch, max_query_len=max(q), config=config, **batch.kwargs)
+        torch.cuda.synchronize()
+        return None
+    except Exception as error:  # too much shared memory, mostly
+        return f"{type(error).__name__}: {str(error)[:120]}"
+
+
+def compile_all(jobs: list[tuple[Case, KernelConfig]], workers: int) -> dict[Any, str | None]:
+    """Compile every distinct kernel of ``jobs`` in parallel. Returns why, per (shape, config less segments), or None."""
+    distinct = {}
+    for case, config in jobs:
+        config = replace(config, segments=1)
+        distinct[(case.fmt, case.head_size, config)] = (case, config)
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
+        return dict(zip(distinct, pool.map(_compile_one, distinct.values(), chunksize=4)))
+
+
+def time_case(case: Case, configs: list[KernelConfig], timer: Any, failed: dict[Any, str | None],
+              deadline: float) -> list[dict[str, Any]]:
+    """Check and time ``configs`` on ``case``, best first."""
+    batch = make_batch(case, "cuda")
+    ref = verify_attention_ref(*batch.args(), **batch.kwargs)
+    results: list[dict[str, Any]] = []
+    scratch = poisoned_scratch(max(case.q), case.num_heads, case.head_size, MAX_SEGMENTS, "cuda")
+    for config in configs:
+        why = failed.get((case.fmt, case.head_size, replace(config, segments=1)))
+        if why or time.time() > deadline:
+            continue
+        batch.out.fill_(float("nan"))
+
+        def call(config: KernelConfig = config) -> None:
+            verify_attention(*batch.args(), batch.out, scratch, max_query_len=max(case.q), config=config,
+                             **batch.kwargs)
+        call()
+        why = why_wrong(batch.out, ref, batch.max_v)
+        if why:
+            print(f"WRONG {case.label()} {config}: {why}", flush=True)
+            continue
+        results.append(dict(us=timer(call, replays=5, warm=1).median, config=config.as_dict()))
+    return sorted(results, key=lambda r: r["us"])
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Tune and write JSON lines: one per case, with its best configs in order."""
+    parser = argparse.ArgumentParser(prog="python -m splitverify.tune", description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="JSON lines to write")
+    parser.add_argument("--formats", default="bf16,int8,fp8")
+    parser.add_argument("--q", default="1,4,8,16")
+    parser.add_argument("--lengths", default="4096,16384,131072")
+    parser.add_argument("--drafter", action="store_true", help="tune the drafter's windowed path as well")
+    parser.add_argument("--seconds", type=float, default=400, help="stop timing after this long")
+    parser.add_argument("--workers", type=int, default=14, help="processes that compile")
+    args = parser.parse_args(argv)
+    if not torch.cuda.is_available():
+        print("tuning needs the GPU it is for", file=sys.stderr)
+        return 2
+    from splitverify.bench.timing import Timer
+
+    props = torch.cuda.get_device_properties(0)
+    begun = time.time()
+    cases = [verify_case(f, int(q), int(n)) for n in reversed(args.lengths.split(",")) for q in args.q.split(",")
+             for f in args.formats.split(",")]
+    if args.drafter:
+        cases += [drafter_case(f, q, 16384) for f in args.formats.split(",") for q in (8, 16)]
+    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count)]
+    failed = compile_all(jobs, args.workers)
+    print(f"{len(failed)} kernels, {sum(map(bool, failed.values()))} do not compile, {time.time() - begun:.0f} s",
+          flush=True)
+    timer = Timer()
+    with args.out.open("w") as out:
+        for i, case in enumerate(cases):
+            now = time.time()
+            share = now + (begun + args.seconds - now) / (len(cases) - i)
+            best = time_case(case, [k for c, k in jobs if c is case], timer, failed, share)
+            line = dict(gpu=props.name, capability=list(torch.cuda.get_device_capability()), case=vars(case),
+                        tried=len(best), best=best[:12])
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+            for r in best[:3]:
+                print(f"{r['us']:8.1f} us  {case.fmt} q={case.q[0]} L={case.lens[0]} w={case.window} {r['config']}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""K1 against its reference: formats x query lengths x ragged batches x strides x windows x padding.
+
+Runs in the interpreter without a GPU, and compiled with one. Unused slots, other blocks and the scratch hold NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from splitverify.cases import Case, make_batch, poisoned_scratch, why_wrong
+from splitverify.ops.config import KernelConfig
+from splitverify.ops.verify_attention import verify_attention
+from splitverify.ops.verify_attention_ref import verify_attention_ref
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+FORMATS = ("bf16", "int8", "fp8")
+SMALL = KernelConfig(tile=16, rows=64, segments=4, stages=1)
+
+
+def run(case: Case, config: KernelConfig) -> str | None:
+    """Why the kernel is wrong on ``case``, or None."""
+    batch = make_batch(case, DEVICE)
+    scratch = poisoned_scratch(max(batch.q.shape[0], 1), case.num_heads, case.head_size, config.segments, DEVICE)
+    verify_attention(*batch.args(), batch.out, scratch, max_query_len=max(case.q), config=config, **batch.kwargs)
+    ref = verify_attention_ref(*batch.args(), **batch.kwargs)
+    return why_wrong(batch.out, ref, batch.max_v)
+
+
+TARGET = dict(num_heads=12, num_kv_heads=2, head_size=256)
+DRAFTER = dict(num_heads=8, num_kv_heads=2, head_size=128)
+
+CASES = {
+    "one token": (Case(lens=(1,), q=(1,), **TARGET), SMALL),
+    "whole sequence is new": (Case(lens=(8,), q=(8,), **TARGET), SMALL),
+    "q=1 in 16 rows": (Case(lens=(50,), q=(1,), **TARGET), replace(SMALL, rows=16)),
+    "q=5, page end": (Case(lens=(48,), q=(5,), **TARGET), SMALL),
+    "q=16 in query tiles": (Case(lens=(70,), q=(16,), **TARGET), SMALL),
+    "q=16 in 64+32 rows": (Case(lens=(70,), q=(16,), **TARGET), replace(SMALL, rows=64, rows2=32)),
+    "q=8 in 32+16 rows": (Case(lens=(70,), q=(8,), **TARGET), replace(SMALL, rows=32, rows2=16)),
+    "q=64": (Case(lens=(80,), q=(64,), num_heads=2, num_kv_heads=1, head_size=128), replace(SMALL, rows=32)),
+    "ragged": (Case(lens=(37, 3, 90, 20), q=(8, 1, 4, 5), **TARGET), SMALL),
+    "padding rows": (Case(lens=(37, 1, 0, 50), q=(4, 0, 0, 8), **TARGET), SMALL),
+    "group of 1": (Case(lens=(40,), q=(4,), num_heads=2, num_kv_heads=2, head_size=128), replace(SMALL, rows=16)),
+    "group of 5": (Case(lens=(40,), q=(5,), num_heads=5, num_kv_heads=1, head_size=128), replace(SMALL, rows=32)),
+    "group of 16": (Case(lens=(40,), q=(3,), num_heads=16, num_kv_heads=1, head_size=128), SMALL),
+    "page larger than tile": (Case(lens=(130,), q=(8,), block_size=48, **TARGET), replace(SMALL, tile=32)),
+    "page smaller than tile": (Case(lens=(90,), q=(8,), block_size=16, **TARGET), replace(SMALL, tile=64)),
+    "page multiple of tile": (Case(lens=(120,), q=(8,), block_size=64, **TARGET), replace(SMALL, tile=32)),
+    "page 448": (Case(lens=(460,), q=(3,), block_size=448, num_heads=2, num_kv_heads=1, head_size=128),
+                 replace(SMALL, tile=128)),
+    "head-major pages": (Case(lens=(75,), q=(8,), block_size=32, head_major=True, **TARGET), SMALL),
+    "padded pages": (Case(lens=(75,), q=(8,), block_size=32, page_padding=1024, **TARGET), SMALL),
+    "more segments than tiles": (Case(lens=(20, 90), q=(4, 4), **TARGET), replace(SMALL, segments=24)),
+    "one segment": (Case(lens=(75,), q=(8,), **TARGET), replace(SMALL, segments=1)),
+    "outliers": (Case(lens=(90,), q=(8,), outliers=True, **TARGET), SMALL),
+    "causal window": (Case(lens=(90, 30), q=(5, 8), window=24, **DRAFTER), SMALL),
+    "non-causal": (Case(lens=(90, 30), q=(8, 8), causal=False, **DRAFTER), SMALL),
+    "non-causal window": (Case(lens=(90, 33), q=(8, 8), causal=False, window=32, **DRAFTER), SMALL),
+    "window wider than context": (Case(lens=(30,), q=(8,), causal=False, window=64, **DRAFTER), SMALL),
+}
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, fmt: str) -> None:
+    case, config = CASES[name]
+    assert run(replace(case, fmt=fmt), config) is None
+
+
+@pytest.mark.parametrize("name", ["ragged", "page larger than tile", "page smaller than tile", "head-major pages",
+                                  "padded pages", "outliers", "non-causal window"])
+def test_planar(name: str) -> None:
+    case, config = CASES[name]
+    assert run(replace(case, fmt="int8", layout="planar"), config) is None
