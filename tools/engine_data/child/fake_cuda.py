@@ -26,7 +26,7 @@ DEVICE_NAME = "this card"
 ASSUMPTIONS = (
     "the engine's CUDA platform class without NVML, on a faked compute capability, CUDA runtime 13; compiled extensions stand in as "
     "empty modules, so their presence is assumed; FlashInfer's prebuilt kernels are assumed present; optional packages that are not "
-    "installed count as missing; decoder attention, no MLA, no sinks, no sliding window"
+    "installed count as missing; FlashInfer's scratch counters are not allocated; decoder attention, 24 heads, 4 KV heads, no MLA, no sinks, no sliding window"
 )
 
 
@@ -42,6 +42,7 @@ def install() -> Any:
         """A CUDA device that says what it is told to say."""
 
         cap = DeviceCapability(8, 6)
+        devices = 1
 
         @classmethod
         def get_device_capability(cls, device_id: int = 0) -> Any:
@@ -51,6 +52,10 @@ def install() -> Any:
         def has_device_capability(cls, capability: Any, device_id: int = 0) -> bool:
             wanted = divmod(capability, 10) if isinstance(capability, int) else capability
             return bool(cls.cap >= DeviceCapability(*wanted))
+
+        @classmethod
+        def device_count(cls) -> int:
+            return cls.devices
 
         @classmethod
         def get_device_name(cls, device_id: int = 0) -> str:
