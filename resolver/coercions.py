@@ -1,0 +1,52 @@
+"""Named readings of a text, asked as `name.reading` in conditions and expressions. Each is total: a text that has no such reading gives None."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+
+Reading = str | int | bool | None
+
+_PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
+_GIB = re.compile(r"[0-9.]{1,20}\Z")
+
+
+def number(text: str) -> int | None:
+    """Plain digits without a leading zero; anything else (`64k`, `auto`, `08192`) has no number."""
+    return int(text) if _PLAIN.match(text) else None
+
+
+def gib_bytes(text: str) -> int | None:
+    """GiB written with digits and dots, in whole bytes, truncated."""
+    if not _GIB.match(text):
+        return None
+    try:
+        return int(Decimal(text) * (1 << 30))
+    except (InvalidOperation, ValueError):
+        return None
+
+
+def loopback(text: str) -> bool:
+    """Whether a host is reachable from this machine only: 127.*, localhost, ::1."""
+    return text.startswith("127.") or text in ("localhost", "::1")
+
+
+def length(text: str) -> int:
+    """How many characters the text has: all that is ever shown of a secret."""
+    return len(text)
+
+
+READINGS: dict[str, Callable[[str], Reading]] = {
+    "number": number,
+    "gib_bytes": gib_bytes,
+    "loopback": loopback,
+    "length": length,
+}
+
+
+def read(reading: str, value: object) -> Reading:
+    """Apply a reading to a value of the launch; a whole number reads as its digits, null as null."""
+    if value is None or isinstance(value, bool):
+        return None
+    return READINGS[reading](str(value))

@@ -1,0 +1,87 @@
+"""Keep what is expensive to make (compiled rules, engines, checked knob texts) on disk, keyed by the content it was made from.
+
+The folder is the user's own (mode 0700) and an entry of another owner is not read: its content is code. Any trouble with the
+cache means doing the work again, never an error.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_FORMAT = f"3/{sys.implementation.cache_tag}"
+
+
+def folder() -> Path | None:
+    """Where entries are kept; LAUNCH_CACHE_DIR names another place, empty switches the cache off."""
+    named = os.environ.get("LAUNCH_CACHE_DIR")
+    if named == "":
+        return None
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(base) / "launch-resolver" if os.path.isabs(base) else None
+
+
+def digest(paths: Iterable[Path], *extra: str) -> str:
+    """A key over file names and contents; a file that cannot be read counts as absent."""
+    h = hashlib.blake2b(digest_size=20)
+    for part in (_FORMAT, *extra):
+        h.update(part.encode() + b"\0")
+    for path in paths:
+        try:
+            content = path.read_bytes()
+        except OSError:
+            content = b"\xff absent"
+        h.update(str(path).encode(errors="surrogateescape") + b"\0" + len(content).to_bytes(8, "big") + content)
+    return h.hexdigest()
+
+
+def load(name: str) -> Any | None:
+    """The entry, or None."""
+    place = folder()
+    if place is None:
+        return None
+    try:
+        with open(place / name, "rb") as handle:
+            status = os.fstat(handle.fileno())
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                return None
+            return pickle.load(handle)
+    except Exception:  # an entry that cannot be used for whatever reason is made again
+        return None
+
+
+def store(name: str, value: Any) -> None:
+    """Write the entry whole or not at all."""
+    place = folder()
+    if place is None:
+        return
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if place.stat().st_uid != os.geteuid():
+            return
+        handle, temporary = tempfile.mkstemp(dir=place)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                pickle.dump(value, out, protocol=pickle.HIGHEST_PROTOCOL)
+            os.replace(temporary, place / name)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+        _tidy(place, name)
+    except (OSError, pickle.PicklingError, RecursionError, TypeError):
+        return
+
+
+def _tidy(place: Path, newest: str, keep: int = 24) -> None:
+    entries = sorted(place.iterdir(), key=lambda p: p.stat().st_mtime, reverse=True)
+    for path in entries[keep:]:
+        if path.name != newest:
+            path.unlink(missing_ok=True)

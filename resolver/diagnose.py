@@ -1,0 +1,287 @@
+"""Say what a Resolution found: one Diagnostic for each problem, with the knobs involved, where they came from, and the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from resolver import conditions, expressions
+from resolver.attention import judge
+from resolver.compile.helpers import show
+from resolver.conditions import Condition
+from resolver.diagnostics import Cause, Diagnostic
+from resolver.interpret import holds, unknown_behind
+from resolver.masking import mask_text
+from resolver.model import Guard
+
+if TYPE_CHECKING:
+    from resolver.render import Unread
+    from resolver.resolution import Resolution
+
+_HOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)\}")
+
+
+def diagnose(resolution: Resolution) -> Iterator[Diagnostic]:
+    """Every diagnostic, in a fixed order."""
+    yield from resolution.request.problems
+    yield from _knobs(resolution)
+    if resolution.passthrough.problem:
+        yield Diagnostic(
+            "refuse",
+            "engine-refuses-flags",
+            f"vLLM {resolution.engine.version} would not take the engine flags: {resolution.passthrough.problem}",
+            "correct or remove the flag (EXTRA_ARGS, or after `--`)",
+            causes=tuple(_flag_causes(resolution)),
+        )
+    if resolution.setting("arm") is None:
+        yield _no_arm(resolution)
+    for guard in resolution.fired:
+        yield _guard(resolution, guard)
+    for unread in resolution.rendered.unread:
+        yield _unread(resolution, unread)
+    yield from _attention(resolution)
+
+
+def _knobs(resolution: Resolution) -> Iterator[Diagnostic]:
+    for name, reading in resolution.readings.items():
+        if reading.problem:
+            knob = resolution.rules.knobs[name]
+            origins = (knob.invalid_origin,) if knob.invalid_origin else ()
+            cause = cause_of(resolution, name)
+            yield Diagnostic(
+                "refuse",
+                f"bad-{name.replace('_', '-')}",
+                f"{knob.env} {reading.problem}",
+                reading.fix or f"leave {knob.env} unset",
+                knob.position,
+                cause,
+                origins,
+            )
+
+
+def cause_of(resolution: Resolution, knob_name: str) -> tuple[Cause, ...]:
+    """The knob as a cause, when somebody gave it."""
+    given = resolution.request.knobs.get(knob_name)
+    if given is None:
+        return ()
+    knob = resolution.rules.knobs[knob_name]
+    text = None if knob.secret else mask_text(given.text) if knob.type == "words" else given.text
+    return (Cause(knob.env, text, given.origin),)
+
+
+def _flag_causes(resolution: Resolution) -> Iterator[Cause]:
+    if resolution.request.args:
+        from resolver.masking import mask
+
+        yield Cause("--", " ".join(mask(resolution.request.args)), "command line")
+    yield from cause_of(resolution, "extra_args")
+
+
+def causes(resolution: Resolution, names: Iterator[str]) -> tuple[Cause, ...]:
+    """The knobs behind the names, through the rows that won."""
+    found: dict[Cause, None] = {}
+    seen: set[str] = set()
+
+    def walk(name: str) -> None:
+        if name in seen:
+            return
+        seen.add(name)
+        meaning = resolution.resolver.scope.meaning(name)
+        if meaning is None:
+            return
+        if meaning.kind in ("extra_last", "extra_any", "extra_set"):
+            if meaning.kind == "extra_set" or meaning.base in resolution.passthrough.flags:
+                found.update(dict.fromkeys(_flag_causes(resolution)))
+        elif meaning.base in resolution.rules.knobs:
+            found.update(dict.fromkeys(cause_of(resolution, meaning.base)))
+        elif meaning.base in resolution.rules.settings:
+            row = resolution.winning_row(meaning.base)
+            rows = [row] if row else resolution.rules.settings[meaning.base].rows if meaning.base != "arm" else []
+            for used in rows:
+                for inner in [*conditions.names(used.when), *expressions.names(used.value)]:
+                    walk(inner)
+
+    for name in names:
+        walk(name)
+    return tuple(found)
+
+
+def fill(resolution: Resolution, text: str) -> str:
+    """A message with its {names} replaced by values."""
+
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        meaning = resolution.resolver.scope.meaning(name)
+        if meaning is None:
+            return match.group(0)
+        if meaning.base in resolution.rules.knobs and meaning.kind == "knob":
+            if resolution.rules.knobs[meaning.base].secret:
+                return "(not shown)"
+            return resolution.render_lookup(name)[1] or "unset"
+        if meaning.kind == "setting":
+            found, text = resolution.render_lookup(name)
+            return text or show(found) or "none"
+        if meaning.kind == "extra_last":
+            return show(resolution.passthrough.last_text.get(meaning.base)) or "unset"
+        found = resolution.lookup(name)
+        if isinstance(found, (tuple, frozenset)):
+            return ", ".join(sorted(map(show, found))) or "none"
+        return show(found) or "unknown"
+
+    return _HOLE.sub(value, text)
+
+
+def _instead(resolution: Resolution, guard: Guard) -> str | None:
+    ways = []
+    for change in guard.instead:
+        words = [
+            f"{resolution.rules.knobs[k].env} unset" if v is None else f"{resolution.rules.knobs[k].env}={v}"
+            for k, v in change.items()
+        ]
+        ways.append(" and ".join(words))
+    return "set " + ", or ".join(ways) if ways else None
+
+
+def _guard(resolution: Resolution, guard: Guard) -> Diagnostic:
+    said = [part for part in (fill(resolution, guard.fix) if guard.fix else None, _instead(resolution, guard)) if part]
+    return Diagnostic(
+        guard.severity,
+        guard.id,
+        fill(resolution, guard.reason),
+        "; or ".join(said) or None,
+        guard.position,
+        causes(resolution, conditions.names(guard.when)),
+        guard.origins,
+        unknown_behind(resolution, guard.when, True),
+    )
+
+
+def _no_arm(resolution: Resolution) -> Diagnostic:
+    """No arm covers the cell: say which arms come nearest and what each lacks."""
+    details = []
+    for arm in resolution.rules.arms.values():
+        if holds(resolution, arm.when):
+            details.append(f"{arm.name}: not taken unless {describe_choice(arm.chosen_by, arm.eligible)}")
+    backends = sorted(
+        {
+            show(e.value)
+            for a in resolution.rules.arms.values()
+            if holds(resolution, _cell(a.when))
+            for e in [a.sets.get("attention_backend")]
+            if isinstance(e, expressions.Const) and e.value
+        }
+    )
+    fix = (
+        f"for this CTX and SPEC there are arms with ATTENTION_BACKEND={' or '.join(backends)}, or leave it unset"
+        if backends
+        else "see `launch.py arms` for what there is"
+    )
+    names = iter(["ctx", "spec", "backend", "pth_fa", "fa2_fp8kv"])
+    unknown = tuple(n for n in ("gpu.capability", "device") if resolution.facts.get(n) is None)
+    where = f"CTX={show(resolution.lookup('ctx'))} SPEC={show(resolution.lookup('spec'))}"
+    if resolution.lookup("backend"):
+        where += f" ATTENTION_BACKEND={resolution.lookup('backend')}"
+    return Diagnostic(
+        "refuse",
+        "no-arm",
+        f"no arm serves {where} on {show(resolution.facts.get('device')) or 'an unknown device'} with compute capability {show(resolution.facts.get('gpu.capability')) or 'unknown'}",
+        fix,
+        causes=causes(resolution, (n for n in names if n in resolution.rules.knobs)),
+        unknown=unknown,
+        details=tuple(details),
+    )
+
+
+def _cell(when: Condition) -> Condition:
+    """The part of an arm's `when` that speaks of CTX and SPEC."""
+    if isinstance(when, conditions.All):
+        return conditions.All(
+            tuple(p for p in when.parts if isinstance(p, conditions.Leaf) and p.name in ("ctx", "spec"))
+        )
+    return when
+
+
+def describe_choice(chosen_by: Condition | None, eligible: Condition | None) -> str:
+    """When an arm is taken, in words."""
+    from resolver.wording import condition_text
+
+    ways = [condition_text(c) for c in (chosen_by, eligible) if c is not None]
+    return " or ".join(ways) or "always"
+
+
+def _asked(resolution: Resolution, source: str) -> tuple[Cause, ...]:
+    """The knobs given by the user that name what `source` renders."""
+    linked = [k.name for k in resolution.rules.knobs.values() if source in k.sets or k.name == source]
+    return tuple(c for name in linked if resolution.knob_state(name) == 2 for c in cause_of(resolution, name))
+
+
+def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
+    engine = resolution.engine
+    asked = _asked(resolution, unread.source)
+    by_arm = any(unread.source in arm.sets for arm in resolution.rules.arms.values()) and unread.kind == "choice"
+    what = {
+        "flag": f"the flag {unread.what}",
+        "choice": f"{unread.what} {unread.value}",
+        "variable": f"the variable {unread.what}={unread.value}",
+    }[unread.kind]
+    from resolver.readers import readers
+
+    homes = readers(resolution.resolver, engine, unread.kind, unread.what, unread.value)
+    has = f"; {', '.join(homes)} has it" if homes else ""
+    if asked or by_arm:
+        who = "" if asked else f" (arm {resolution.setting('arm')} needs it)"
+        fix = f"use --engine {homes[0]}, or unset the knob" if homes else "unset the knob"
+        return Diagnostic(
+            "refuse",
+            f"nothing-reads-{unread.kind}",
+            f"nothing in vLLM {engine.name} reads {what}{who}{has}",
+            fix,
+            causes=asked,
+        )
+    return Diagnostic(
+        "note", f"left-out-{unread.kind}", f"left out {what}: nothing in vLLM {engine.name} reads it{has}"
+    )
+
+
+def _attention(resolution: Resolution) -> Iterator[Diagnostic]:
+    """Backend x KV dtype x capability, for the target and for the drafter's non-causal attention."""
+    if resolution.setting("arm") is None or resolution.facts.get("device") != "cuda":
+        return
+    capability = resolution.facts.get("gpu.capability")
+    backend = resolution.passthrough.last_text.get("attention_backend") or resolution.setting("attention_backend")
+    dtype = resolution.passthrough.last_text.get("kv_cache_dtype") or resolution.setting("kv_cache_dtype")
+    size = resolution.passthrough.last.get("block_size") or resolution.setting("block_size")
+    backend = backend.upper() if isinstance(backend, str) else None
+    size = size if isinstance(size, int) else None
+    cases = [("the target", backend, True)]
+    if resolution.lookup("spec") == "dflash2":
+        own = resolution.setting("draft_attention_backend")
+        cases.append(("the drafter", own or backend, False))
+    for whose, name, causal in cases:
+        verdict = judge(resolution.engine, capability, dtype, size, causal, name)
+        if not verdict.known or (name in verdict.serves if name else verdict.picked):
+            continue
+        serve = ", ".join(verdict.serves) or "none"
+        because = f" ({'; '.join(verdict.reasons)})" if verdict.reasons else ""
+        shown = name or "the engine's own choice of backend"
+        yield Diagnostic(
+            "refuse",
+            "backend-does-not-serve-cache",
+            f"{shown} does not serve {whose} with a {dtype or 'auto'} cache on compute capability {capability} in vLLM {resolution.engine.name}{because}",
+            f"backends that do: {serve}"
+            if verdict.serves
+            else "no backend of this engine does: choose another CTX or cache dtype",
+            causes=causes(
+                resolution,
+                iter(
+                    [
+                        "arm",
+                        "attention_backend",
+                        "kv_cache_dtype",
+                        "extra.last.attention_backend",
+                        "extra.last.kv_cache_dtype",
+                    ]
+                ),
+            ),
+        )

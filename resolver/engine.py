@@ -1,0 +1,180 @@
+"""One engine: the flags, choices, variables and attention support of a vLLM version and of the overlays on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from resolver.diagnostics import Diagnostic, Position, RulesError, UsageError, nearest
+
+DEFAULT_VERSION = "0.31.0"
+_INT_TYPES = frozenset({"int", "optional_int", "human_int", "optional_human_int", "human_int_or_auto"})
+
+
+@dataclass(frozen=True)
+class Attention:
+    """One row of backend support: `serves` are the backends that run it, `refuses` why others do not."""
+
+    capability: str
+    kv_cache_dtype: str
+    block_size: int | None
+    causal: bool
+    serves: tuple[str, ...]
+    auto: str | None
+    refuses: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Engine:
+    """What the engine reads. `brought_by` names the overlay behind a choice or variable that stock vLLM does not have."""
+
+    name: str
+    version: str
+    overlays: tuple[str, ...]
+    flags: Mapping[str, Mapping[str, Any]]
+    variables: frozenset[str]
+    attention: tuple[Attention, ...] | None
+    brought_by: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def spellings(self) -> dict[str, str]:
+        """Every spelling of every flag, and its destination."""
+        return {s: dest for dest, info in self.flags.items() for s in (*info["spellings"], *info["negative"])}
+
+    def destination(self, flag: str) -> str | None:
+        """The destination of a flag as the launcher writes it: exact, or a unique abbreviation."""
+        if flag in self.spellings:
+            return self.spellings[flag]
+        found = [dest for spelling, dest in self.spellings.items() if spelling.startswith(flag)]
+        return found[0] if len(found) == 1 else None
+
+    def choices(self, destination: str) -> tuple[str, ...]:
+        """The values a flag allows; empty when it allows any text, or is not there."""
+        info = self.flags.get(destination)
+        return tuple(info["choices"] or ()) if info else ()
+
+    def is_int(self, destination: str) -> bool:
+        return self.flags.get(destination, {}).get("type") in _INT_TYPES
+
+    def support(self, capability: str, kv_cache_dtype: str, block_size: int | None, causal: bool) -> list[Attention]:
+        """The rows that speak of one case; stock rows first, overlays after."""
+        exact = [
+            r
+            for r in self.attention or ()
+            if (r.capability, r.kv_cache_dtype, r.causal) == (capability, kv_cache_dtype, causal)
+        ]
+        sized = [r for r in exact if r.block_size == block_size]
+        return sized or [r for r in exact if r.block_size is None]
+
+
+def versions(root: Path) -> list[str]:
+    """The engine versions that the product knows, oldest first."""
+    found = [p.stem.removeprefix("vllm-") for p in (root / "rules" / "engines").glob("vllm-*.json")]
+    return sorted(found, key=lambda v: [int(part) for part in v.split(".") if part.isdigit()])
+
+
+def overlays(root: Path) -> list[str]:
+    """The overlays that the product knows."""
+    return sorted(p.stem for p in (root / "rules" / "engines" / "overlays").glob("*.yaml"))
+
+
+def engine_files(root: Path, name: str) -> list[Path]:
+    """The data files behind `VERSION[+overlay…]`. Raises UsageError when one is not known."""
+    version, *extra = name.split("+")
+    known = versions(root)
+    if version not in known:
+        raise UsageError(f"engine {version!r} is not known", f"known versions: {', '.join(known)}")
+    for overlay in extra:
+        if overlay not in overlays(root):
+            near = nearest(overlay, overlays(root))
+            raise UsageError(
+                f"overlay {overlay!r} is not known",
+                f"did you mean {near!r}?" if near else f"known overlays: {', '.join(overlays(root))}",
+            )
+    folder = root / "rules" / "engines"
+    return [folder / f"vllm-{version}.json", *(folder / "overlays" / f"{overlay}.yaml" for overlay in extra)]
+
+
+def load_engine(root: Path, name: str) -> Engine:
+    """Read `VERSION[+overlay…]`. Raises UsageError for an unknown name, RulesError for a broken file."""
+    base, *extra = engine_files(root, name)
+    try:
+        data = json.loads(base.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        where = Position(str(base.relative_to(root)), getattr(error, "lineno", 1), getattr(error, "colno", 1))
+        raise RulesError(
+            [Diagnostic("error", "engine", f"cannot read: {error}", "make it again with tools/engine_data", where)]
+        ) from None
+    flags: dict[str, dict[str, Any]] = {dest: dict(info) for dest, info in data["flags"].items()}
+    variables = {*data["variables"], *data["other_variables"]}
+    table = data.get("attention")
+    rows = None if table is None else [_row(r) for r in table["rows"]]
+    brought: dict[str, str] = {}
+    for path in extra:
+        _lay(root, path, data["version"], flags, variables, rows, brought)
+    return Engine(
+        name,
+        data["version"],
+        tuple(name.split("+")[1:]),
+        flags,
+        frozenset(variables),
+        None if rows is None else tuple(rows),
+        brought,
+    )
+
+
+def _row(r: Mapping[str, Any]) -> Attention:
+    refuses = {backend: tuple(why) for backend, why in r["refuses"].items()}
+    return Attention(
+        r["capability"], r["kv_cache_dtype"], r["block_size"], r["causal"], tuple(r["serves"]), r["auto"], refuses
+    )
+
+
+def _lay(
+    root: Path,
+    path: Path,
+    version: str,
+    flags: dict[str, dict[str, Any]],
+    variables: set[str],
+    rows: list[Attention] | None,
+    brought: dict[str, str],
+) -> None:
+    from resolver.load import schema
+    from resolver.yaml12 import read
+
+    document = read(path, str(path.relative_to(root)))
+    schema.validate(document, root / "rules" / "schema" / "overlay.json")
+    data = document.data
+    if version not in data["engine"]:
+        raise UsageError(
+            f"overlay {data['overlay']} is for vLLM {', '.join(data['engine'])}, not {version}",
+            "choose another version, or leave the overlay out",
+        )
+    brings = data["brings"]
+    for dest, choices in brings.get("choices", {}).items():
+        info = flags[dest]
+        info["choices"] = sorted({*(info["choices"] or ()), *choices})
+        brought |= {f"{dest}={choice}": data["overlay"] for choice in choices}
+    for variable in brings.get("variables", {}):
+        variables.add(variable)
+        brought[variable] = data["overlay"]
+    if rows is None:
+        return
+    for item in brings.get("attention", ()):
+        for capability in item["capability"]:
+            for causal in item["causal"]:
+                rows.append(
+                    Attention(
+                        capability,
+                        item["kv_cache_dtype"],
+                        None,
+                        causal,
+                        (item["backend"],),
+                        item["backend"] if item.get("auto") else None,
+                        {},
+                    )
+                )

@@ -1,0 +1,88 @@
+"""Put the settings in an order in which each stands after what it reads; find names that nothing defines, and cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from resolver import conditions
+from resolver.conditions import Condition
+from resolver.diagnostics import Position, nearest
+from resolver.load.collect import Collector
+from resolver.model import Guard, Setting
+from resolver.names import Scope, row_names
+
+
+def check_name(scope: Scope, name: str, position: Position, collect: Collector) -> None:
+    """Keeps an error when nothing is called `name`."""
+    if scope.meaning(name) is None:
+        near = nearest(name, scope.all_names())
+        collect.fail(
+            "name",
+            f"nothing is called {name!r}",
+            position,
+            f"did you mean {near!r}?" if near else "see `launch.py knobs` and rules/facts.yaml for what there is",
+        )
+
+
+def check_condition(scope: Scope, condition: Condition, position: Position, collect: Collector) -> None:
+    """Every name of the condition, and states asked only of knobs."""
+    for leaf in conditions.leaves(condition):
+        check_name(scope, leaf.name, position, collect)
+        if leaf.op == "state" and leaf.name not in scope.knobs and scope.meaning(leaf.name):
+            collect.fail(
+                "condition",
+                f"{leaf.name} is not a knob, so it is never {leaf.operand}",
+                position,
+                "ask `unknown`, or `not: {...: unknown}`",
+            )
+        if isinstance(leaf.operand, conditions.Ref):
+            check_name(scope, leaf.operand.name, position, collect)
+
+
+def check_names(scope: Scope, settings: Iterable[Setting], guards: Iterable[Guard], collect: Collector) -> None:
+    """Every name in every row and guard."""
+    for setting in settings:
+        for row in setting.rows:
+            check_condition(scope, row.when, row.position, collect)
+            for name in row_names(row):
+                if name not in set(conditions.names(row.when)):
+                    check_name(scope, name, row.position, collect)
+    for guard in guards:
+        check_condition(scope, guard.when, guard.position, collect)
+
+
+def order_settings(scope: Scope, settings: Mapping[str, Setting], collect: Collector) -> tuple[str, ...]:
+    """An order that depends on the names alone, not on files or rows. A cycle is an error that shows its way round."""
+    needs = {
+        name: sorted({base for row in setting.rows for used in row_names(row) for base in scope.settings_behind(used)})
+        for name, setting in settings.items()
+    }
+    done: dict[str, int] = {}
+    out: list[str] = []
+    for start in sorted(settings):
+        stack: list[tuple[str, int]] = [(start, 0)]
+        while stack:
+            name, next_need = stack.pop()
+            if next_need == 0:
+                if done.get(name):
+                    continue
+                done[name] = 1
+            if next_need < len(needs[name]):
+                stack.append((name, next_need + 1))
+                need = needs[name][next_need]
+                if done.get(need) == 1:
+                    way = [n for n, _ in stack]
+                    ring = [*way[way.index(need) :], need]
+                    collect.fail(
+                        "cycle",
+                        f"settings that need each other: {' -> '.join(ring)}",
+                        settings[need].position,
+                        "let one of them read something else",
+                    )
+                    return tuple(sorted(settings))
+                if not done.get(need):
+                    stack.append((need, 0))
+            else:
+                done[name] = 2
+                out.append(name)
+    return tuple(out)

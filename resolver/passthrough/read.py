@@ -1,0 +1,204 @@
+"""Read passed-through words with the engine's own flag table, by the parser that vLLM's is built on (argparse)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NoReturn
+
+from resolver.engine import Engine
+from resolver.passthrough import types
+
+_LEVEL = re.compile(r"-O(?!\Z)=?(.+)\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Passthrough:
+    """What the words say. By destination: the last value (an int where the flag is one, on/off for a switch), its text, all values.
+
+    `problem`: why the engine's parser would not take the words, or None.
+    """
+
+    words: tuple[str, ...] = ()
+    last: Mapping[str, Any] = field(default_factory=dict)
+    last_text: Mapping[str, str | None] = field(default_factory=dict)
+    every: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    flags: frozenset[str] = frozenset()
+    problem: str | None = None
+
+
+NOTHING = Passthrough()
+
+
+class _Refused(Exception):
+    pass
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _Refused(message)
+
+
+class _Record(argparse.Action):
+    """Keeps each use of a flag, in order, in the namespace's `seen`."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        kind, negatives = self.const
+        if kind in ("help", "version"):
+            raise _Refused("the engine would print its help instead of serving")
+        if self.nargs == 0:
+            values = "off" if option_string in negatives else "on"
+        namespace.seen.append((self.dest, values))
+
+
+def _typed(engine: Engine, dest: str, info: Mapping[str, Any]) -> Any:
+    convert = types.converter(info["type"])
+    choices = info["choices"]
+
+    def read(text: str) -> str:
+        try:
+            value = convert(text)
+        except (ValueError, OverflowError):
+            raise argparse.ArgumentTypeError(f"{text!r} is not a value of this flag ({info['type']})") from None
+        if choices is not None and value is not None and value not in choices and str(value) not in map(str, choices):
+            raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(map(str, choices))}")
+        return text
+
+    return read
+
+
+@lru_cache(maxsize=8)
+def _parser(engine: Engine) -> _Parser:
+    parser = _Parser(prog="vllm serve", add_help=False)
+    for dest, info in engine.flags.items():
+        spellings = [*info["spellings"], *info["negative"]]
+        if not spellings:
+            continue
+        takes_value = info["nargs"] != 0
+        parser.add_argument(
+            *spellings,
+            dest=dest,
+            action=_Record,
+            nargs=info["nargs"],
+            default=argparse.SUPPRESS,
+            const=(info["kind"], tuple(info["negative"])),
+            **({"type": _typed(engine, dest, info)} if takes_value else {}),
+        )
+    return parser
+
+
+def _rewrite(word: str) -> str:
+    """vLLM's own word rewriting: `_` for `-` in a flag's name, and the -O forms."""
+    if word.startswith("--"):
+        head, eq, value = word.partition("=")
+        name, dot, rest = head[2:].partition(".")
+        return "--" + name.replace("_", "-") + dot + rest + eq + value
+    level = _LEVEL.match(word)
+    return f"--optimization-level={level.group(1)}" if level else word
+
+
+def _gather_dotted(words: list[str]) -> list[str]:
+    """`--flag.key value` words become `--flag {"key": value}` at the end, merged by the head's spelling."""
+    plain: list[str] = []
+    merged: dict[str, dict[str, Any]] = {}
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        name, eq, value = word.partition("=")
+        if not word.startswith("-") or "." not in name:
+            plain.append(word)
+            continue
+        if not eq:
+            if at == len(words):
+                raise _Refused(f"{word} needs a value")
+            value = words[at]
+            at += 1
+        head, *path = name.split(".")
+        place = merged.setdefault(head, {})
+        for key in path[:-1]:
+            inner = place.get(key)
+            if not isinstance(inner, dict):
+                inner = place[key] = {}
+            place = inner
+        place[path[-1]] = _dotted_value(value)
+    for head, data in merged.items():
+        plain += [head, json.dumps(data)]
+    return plain
+
+
+def _dotted_value(text: str) -> Any:
+    for convert in (types.json_value, types.human_int):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _parse(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
+    if any(w == "--model" or w.startswith("--model=") for w in words):
+        raise _Refused("--model cannot stand beside the model that the launch names; set MODEL instead")
+    if "--" in words:
+        raise _Refused("`--` stands for the end of all flags; the engine takes nothing after it")
+    space = argparse.Namespace(seen=[])
+    _, rest = _parser(engine).parse_known_args(_gather_dotted([_rewrite(w) for w in words]), space)
+    if rest:
+        raise _Refused(
+            f"unrecognized arguments: {rest[0] if not rest[0].startswith('-') else rest[0].partition('=')[0]}"
+        )
+    seen: list[tuple[str, Any]] = space.seen
+    return seen
+
+
+def _value(engine: Engine, dest: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return " ".join(value)
+    if isinstance(value, str) and engine.is_int(dest) and value.isascii() and value.isdigit() and len(value) <= 18:
+        return int(value)
+    return value
+
+
+def _lenient(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
+    """When the parser refuses: what can still be read, flag by flag, so that the other rules can speak."""
+    seen: list[tuple[str, Any]] = []
+    for at, word in enumerate(map(_rewrite, words)):
+        name, eq, value = word.partition("=")
+        dest = engine.spellings.get(name) or (
+            engine.destination(name) if name.startswith("--") and len(name) > 2 else None
+        )
+        if dest is None:
+            continue
+        info = engine.flags[dest]
+        if info["nargs"] == 0:
+            seen.append((dest, "off" if name in info["negative"] else "on"))
+        elif eq:
+            seen.append((dest, value))
+        elif at + 1 < len(words) and not words[at + 1].startswith("--"):
+            seen.append((dest, words[at + 1]))
+        else:
+            seen.append((dest, None))
+    return seen
+
+
+@lru_cache(maxsize=4096)
+def read_words(engine: Engine, words: tuple[str, ...]) -> Passthrough:
+    """Read the words. Never raises; words that the engine would refuse are read as far as they go, with `problem` set."""
+    if not words:
+        return NOTHING
+    problem = None
+    try:
+        seen = _parse(engine, words)
+    except _Refused as refused:
+        problem = str(refused)
+        seen = _lenient(engine, words)
+    every: dict[str, list[Any]] = {}
+    for dest, value in seen:
+        every.setdefault(dest, []).append(_value(engine, dest, value))
+    last = {dest: values[-1] for dest, values in every.items()}
+    texts = {dest: " ".join(v) if isinstance(v, list) else v for dest, v in seen}
+    return Passthrough(words, last, texts, {d: tuple(v) for d, v in every.items()}, frozenset(every), problem)
