@@ -25,11 +25,15 @@ def engine_path(word: str, cwd: Path) -> Path:
     venv = path.parent.parent
     if not path.exists():
         what = "is missing" if venv.is_dir() else f"is missing, and so is the environment {venv}"
-        raise LaunchError(f"the engine {path} {what}",
-                          f"install vLLM into {venv}, or name the environment that has it with ENGINE_VENV")
+        raise LaunchError(
+            f"the engine {path} {what}",
+            f"install vLLM into {venv}, or name the environment that has it with ENGINE_VENV",
+        )
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise LaunchError(f"the engine {path} is not a program that can be run",
-                          f"install vLLM into {venv} again, or name another environment with ENGINE_VENV")
+        raise LaunchError(
+            f"the engine {path} is not a program that can be run",
+            f"install vLLM into {venv} again, or name another environment with ENGINE_VENV",
+        )
     return path
 
 
@@ -85,15 +89,23 @@ def _explain(error: Exception, program: Path) -> LaunchError:
     """Say why exec failed. The error's own text is not repeated: it may hold a word of the environment."""
     number = error.errno if isinstance(error, OSError) else None
     if number == errno.ENOENT:
-        return LaunchError(f"the engine {program} is there and the interpreter in its first line is not",
-                           "the environment was moved or its Python removed: make it again")
+        return LaunchError(
+            f"the engine {program} is there and the interpreter in its first line is not",
+            "the environment was moved or its Python removed: make it again",
+        )
     if number == errno.ENOEXEC:
         return LaunchError(f"the engine {program} is not a program for this machine", "install vLLM again")
     if number == errno.E2BIG:
-        return LaunchError("the command and its environment are too large for this system",
-                           "shorten EXTRA_ARGS or remove large variables")
+        return LaunchError(
+            "the command and its environment are too large for this system",
+            "shorten EXTRA_ARGS or remove large variables",
+        )
     if number is None:
-        return LaunchError("a word of the command or a variable holds a zero byte, or a variable's name is not one",
-                           "check the knobs and the environment for it")
-    return LaunchError(f"the engine {program} cannot be started ({os.strerror(number)})",
-                       "check its permissions and the file system it is on")
+        return LaunchError(
+            "a word of the command or a variable holds a zero byte, or a variable's name is not one",
+            "check the knobs and the environment for it",
+        )
+    return LaunchError(
+        f"the engine {program} cannot be started ({os.strerror(number)})",
+        "check its permissions and the file system it is on",
+    )

@@ -54,11 +54,13 @@ def read_key_file(path: Path) -> Secret | None:
         return None
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise LaunchError(f"{path} cannot be read ({reason})",
-                          f"make it readable for you, remove it, or set {VARIABLE}") from None
+        raise LaunchError(
+            f"{path} cannot be read ({reason})", f"make it readable for you, remove it, or set {VARIABLE}"
+        ) from None
     if b"\0" in raw:
-        raise LaunchError(f"{path} holds a zero byte, which no environment variable can hold",
-                          "write the key into it as plain text")
+        raise LaunchError(
+            f"{path} holds a zero byte, which no environment variable can hold", "write the key into it as plain text"
+        )
     return Secret(os.fsdecode(raw))
 
 
@@ -91,6 +93,8 @@ def with_key(environ: Mapping[str, str], file: Path, needed: bool = False) -> di
         if key is not None:
             result[VARIABLE] = key.reveal()
     if needed and not result.get(VARIABLE):
-        raise LaunchError(f"the launch counts on an API key, and neither {VARIABLE} nor {file} has one any more",
-                          f"write the key into {FILE}, or set {VARIABLE}")
+        raise LaunchError(
+            f"the launch counts on an API key, and neither {VARIABLE} nor {file} has one any more",
+            f"write the key into {FILE}, or set {VARIABLE}",
+        )
     return result

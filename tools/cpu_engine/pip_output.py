@@ -42,7 +42,7 @@ def explain(lines: list[str], torch: str) -> str:
     """Turn the last lines of a pip that failed into a message with a way out."""
     errors = [line for line in lines if line.startswith("ERROR")] or lines[-5:]
     text = "\n".join(errors)
-    if "No matching distribution" in text and torch.split("==")[0] + "==" in text:
+    if "No matching distribution" in text and torch.split("==", maxsplit=1)[0] + "==" in text:
         fix = (f"{torch} is not in the package index that pip uses. PyTorch publishes its CPU builds in an index of its "
                "own: give that index's address with --torch-index")
     elif "No space left" in text:

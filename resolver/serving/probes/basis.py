@@ -57,8 +57,14 @@ def output(world: World, words: list[str], must_succeed: bool = True) -> str:
     """
     name = os.path.basename(words[0])
     try:
-        done = subprocess.run(words, capture_output=True, timeout=world.wait, check=False, stdin=subprocess.DEVNULL,
-                              env={**world.environ, "LC_ALL": "C"})
+        done = subprocess.run(
+            words,
+            capture_output=True,
+            timeout=world.wait,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**world.environ, "LC_ALL": "C"},
+        )
     except subprocess.TimeoutExpired:
         raise Unknown(f"{name} did not answer within {world.wait:g} s") from None
     except OSError as error:

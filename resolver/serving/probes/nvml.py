@@ -23,14 +23,14 @@ def read(world: World) -> Cards:
     """
     try:
         nvml = importlib.import_module("pynvml")
-    except Exception as error:  # noqa: BLE001 - a broken package may raise anything, and is no reason to stop
+    except Exception as error:
         raise Unknown(f"NVML: the package nvidia-ml-py does not import ({type(error).__name__})") from None
     answer: list[Cards | Exception] = []
 
     def ask() -> None:
         try:
             answer.append(_ask(nvml))
-        except Exception as error:  # noqa: BLE001 - NVML's own errors, and whatever a broken library makes of them
+        except Exception as error:
             answer.append(error)
 
     thread = threading.Thread(target=ask, daemon=True, name="nvml")
@@ -57,7 +57,7 @@ def _maybe(ask: Callable[[], T]) -> T | None:
     """One question that may have no answer on this card or driver."""
     try:
         return ask()
-    except Exception:  # noqa: BLE001 - NVML says "not supported" by an exception; a garbled answer fails to convert
+    except Exception:
         return None
 
 

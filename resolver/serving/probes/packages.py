@@ -87,10 +87,12 @@ def distributions(world: World) -> dict[str, str]:
                 stem, dot, kind = entry.name.rpartition(".")
                 if kind not in ("dist-info", "egg-info") or not dot:
                     continue
-                name, _, version = stem.partition("-")
+                name, dash, version = re.sub(r"-py3[.\d]*$", "", stem).rpartition("-")
+                if not dash:
+                    name, version = version, ""
                 metadata = "METADATA" if kind == "dist-info" else "PKG-INFO"
                 if os.path.isfile(os.path.join(entry.path, metadata)):
-                    found[normal(name)] = version.split("-py3")[0]
+                    found[normal(name)] = version
     except OSError as error:
         raise Unknown(f"{folder} cannot be read: {error.strerror}") from None
     return found
@@ -99,8 +101,11 @@ def distributions(world: World) -> dict[str, str]:
 def installed(world: World) -> list[str]:
     """Return the plugins in the environment, by our short names, sorted."""
     there = distributions(world)
-    return sorted(short for short, names in names_table(world.plugins).get("plugins", {}).items()
-                  if any(normal(name) in there for name in names))
+    return sorted(
+        short
+        for short, names in names_table(world.plugins).get("plugins", {}).items()
+        if any(normal(name) in there for name in names)
+    )
 
 
 def engine_version(world: World) -> str | None:

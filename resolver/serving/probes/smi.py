@@ -52,6 +52,10 @@ def _card(row: dict[str, str]) -> Card:
     pair = re.fullmatch(r"(\d+)\.(\d+)", _known(row.get("compute_cap")) or "")
     cut = _known(row.get("mig.mode.current")) == "Enabled"
     return Card(
-        row["uuid"], _known(row.get("name")), (int(pair[1]), int(pair[2])) if pair else None,
-        _number(row.get("memory.total")), _number(row.get("memory.free")), None if cut else (),
+        row["uuid"],
+        _known(row.get("name")),
+        (int(pair[1]), int(pair[2])) if pair else None,
+        _number(row.get("memory.total")),
+        _number(row.get("memory.free")),
+        None if cut else (),
     )

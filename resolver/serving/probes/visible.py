@@ -50,8 +50,12 @@ def visible(found: Cards, environ: Mapping[str, str]) -> Visible:
         chosen.append(card)
     mixed = len({card.name for card in found.cards}) > 1 or len({card.capability for card in found.cards}) > 1
     if by_index and mixed and len(chosen) < len(found.cards) and environ.get(ORDER) != "PCI_BUS_ID":
-        return Visible(len(chosen), found.cards, False,
-                       f"{VARIABLE} counts cards that differ in CUDA's own order: set {ORDER}=PCI_BUS_ID")
+        return Visible(
+            len(chosen),
+            found.cards,
+            False,
+            f"{VARIABLE} counts cards that differ in CUDA's own order: set {ORDER}=PCI_BUS_ID",
+        )
     return _with_slices(tuple(chosen))
 
 
@@ -84,9 +88,17 @@ def _with_slices(cards: tuple[Card, ...]) -> Visible:
     cut = next(card for card in cards if card.cut)
     whole = tuple(card for card in cards if not card.cut)
     if whole:
-        return Visible(None, cards, False, "some cards are cut into MIG slices and some are not: name the ones to use in "
-                                           + VARIABLE)
+        return Visible(
+            None,
+            cards,
+            False,
+            "some cards are cut into MIG slices and some are not: name the ones to use in " + VARIABLE,
+        )
     if cut.slices is None:
-        return Visible(1, (Card(name=cut.name, capability=cut.capability),), False,
-                       "the card is cut into MIG slices, whose memory is not known here")
+        return Visible(
+            1,
+            (Card(name=cut.name, capability=cut.capability),),
+            False,
+            "the card is cut into MIG slices, whose memory is not known here",
+        )
     return Visible(1, (cut.slices[0],))
