@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolver.diagnostics import Diagnostic, RulesError
-from resolver.yaml12 import Document
+
+if TYPE_CHECKING:
+    from resolver.yaml12 import Document
 
 STATES = ("given", "empty", "unset", "blank")
 _COMPARE = re.compile(r"(<=|>=|<|>)\s+(\S.*)\Z")

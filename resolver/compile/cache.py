@@ -10,7 +10,6 @@ import hashlib
 import os
 import pickle
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -63,6 +62,8 @@ def store(name: str, value: Any) -> None:
     place = folder()
     if place is None:
         return
+    import tempfile
+
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         if place.stat().st_uid != os.geteuid():
