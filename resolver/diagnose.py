@@ -39,7 +39,8 @@ def diagnose(resolution: Resolution) -> Iterator[Diagnostic]:
     for guard in resolution.fired:
         yield _guard(resolution, guard)
     for unread in resolution.rendered.unread:
-        yield _unread(resolution, unread)
+        if not (unread.kind == "choice" and _lacks_a_need(resolution)):
+            yield _unread(resolution, unread)
     yield from _attention(resolution)
 
 
@@ -244,9 +245,14 @@ def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
     )
 
 
+def _lacks_a_need(resolution: Resolution) -> bool:
+    """Whether the arm lacks something it needs, so that what follows from the lack need not be said again."""
+    return any(guard.arm for guard in resolution.fired)
+
+
 def _attention(resolution: Resolution) -> Iterator[Diagnostic]:
     """Backend x KV dtype x capability, for the target and for the drafter's non-causal attention."""
-    if resolution.setting("arm") is None or resolution.facts.get("device") != "cuda":
+    if resolution.setting("arm") is None or resolution.facts.get("device") != "cuda" or _lacks_a_need(resolution):
         return
     capability = resolution.facts.get("gpu.capability")
     backend = resolution.passthrough.last_text.get("attention_backend") or resolution.setting("attention_backend")
