@@ -211,7 +211,10 @@ class Implementation:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Everything that profiles.yaml and rules/ say. `order` lists the settings so that each stands after what it reads."""
+    """Everything that profiles.yaml and rules/ say. `order` lists the settings so that each stands after what it reads.
+
+    `plugin_overlays`: by plugin, the overlay it brings and the engine versions that the overlay is for.
+    """
 
     knobs: Mapping[str, Knob]
     facts: Mapping[str, Fact]
@@ -224,3 +227,4 @@ class Rules:
     implementations: tuple[Implementation, ...]
     order: tuple[str, ...]
     render_origins: tuple[str, ...] = ()
+    plugin_overlays: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)

@@ -50,6 +50,16 @@ class Resolver:
             self._engines[name] = self._load_engine(name)
         return self._engines[name]
 
+    def engine_of(self, machine: Machine, name: str | None = None) -> Engine:
+        """The engine asked for, else the machine's; with the overlays that the machine's installed plugins bring."""
+        name = name or machine.engine or DEFAULT_VERSION
+        version, *overlays = name.split("+")
+        for plugin in machine.facts.get("installed") or ():
+            overlay, versions = self.rules.plugin_overlays.get(plugin, ("", ()))
+            if version in versions and overlay not in overlays:
+                overlays.append(overlay)
+        return self.engine("+".join([version, *overlays]))
+
     def plan(self, engine: Engine) -> Plan:
         if engine not in self._plans:
             self._plans[engine] = Plan(self.rules, engine)
@@ -81,7 +91,7 @@ class Resolver:
     def resolve(self, request: Request, machine: Machine, engine: Engine | str | None = None) -> Resolution:
         """Resolve one request. Raises UsageError only for an engine that does not exist."""
         if not isinstance(engine, Engine):
-            engine = self.engine(engine or machine.engine)
+            engine = self.engine_of(machine, engine)
         states, values, texts = self.table.start()
         readings: dict[str, Reading] = {}
         for name, given in request.knobs.items():

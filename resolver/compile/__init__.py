@@ -56,6 +56,7 @@ def rules_key(root: Path) -> str:
         *sorted((root / "rules").glob("*.yaml")),
         root / "profiles.yaml",
         *sorted((root / "rules" / "schema").glob("*.json")),
+        *sorted((root / "rules" / "engines" / "overlays").glob("*.yaml")),
         *_CODE,
     ]
     stamps = [f"{p.name}:{p.stat().st_size}" for p in sorted((root / "rules" / "engines").glob("vllm-*.json"))]

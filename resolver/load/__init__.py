@@ -46,8 +46,25 @@ def load_rules(root: Path, flags: Collection[str]) -> Rules:
     for needed in ("profiles.yaml", "rules/knobs.yaml", "rules/facts.yaml", "rules/render.yaml"):
         if needed not in documents and not collect.errors:
             collect.attempt(read, root / needed, needed)
+    overlays = plugin_overlays(root, collect)
     collect.finish()
-    return _assemble(documents, flags, collect)
+    return _assemble(documents, flags, overlays, collect)
+
+
+def plugin_overlays(root: Path, collect: Collector) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """The overlays that come with an installed plugin."""
+    found = {}
+    for path in sorted((root / "rules" / "engines" / "overlays").glob("*.yaml")):
+        document = collect.attempt(read, path, str(path.relative_to(root)))
+        if document and collect.attempt(_valid, document, root / "rules" / "schema" / "overlay.json"):
+            data = document.data
+            if data["overlay"] != path.stem:
+                collect.fail(
+                    "overlay", f"{data['overlay']} is not the name of its file", document.position(("overlay",))
+                )
+            if "plugin" in data:
+                found[data["plugin"]] = (data["overlay"], tuple(data["engine"]))
+    return found
 
 
 def _valid(document: Document, schema_file: Path) -> bool:
@@ -55,7 +72,12 @@ def _valid(document: Document, schema_file: Path) -> bool:
     return True
 
 
-def _assemble(documents: dict[str, Document], flags: Collection[str], collect: Collector) -> Rules:
+def _assemble(
+    documents: dict[str, Document],
+    flags: Collection[str],
+    overlays: dict[str, tuple[str, tuple[str, ...]]],
+    collect: Collector,
+) -> Rules:
     knobs = knob_files.read_knobs(documents["rules/knobs.yaml"], collect)
     facts = knob_files.read_facts(documents["rules/facts.yaml"])
     arms, needs = profiles.read_arms(documents["profiles.yaml"], collect)
@@ -94,6 +116,7 @@ def _assemble(documents: dict[str, Document], flags: Collection[str], collect: C
         variables=variables,
         implementations=tuple(i for d in bodies for i in subjects.read_implementations(d)),
         order=ordered,
+        plugin_overlays=overlays,
         render_origins=render.read_render_origins(documents["rules/render.yaml"]),
     )
 
