@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _HOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_.]*)\}")
 
 
-def diagnose(resolution: Resolution) -> Iterator[Diagnostic]:
-    """Every diagnostic, in a fixed order."""
+def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Diagnostic]:
+    """Every diagnostic, in a fixed order; or the refusals alone, which is quicker."""
     yield from resolution.request.problems
     yield from _knobs(resolution)
     if resolution.passthrough.problem:
@@ -37,9 +37,12 @@ def diagnose(resolution: Resolution) -> Iterator[Diagnostic]:
     if resolution.setting("arm") is None:
         yield _no_arm(resolution)
     for guard in resolution.fired:
-        yield _guard(resolution, guard)
+        if guard.severity == "refuse" or not refusals_only:
+            yield _guard(resolution, guard)
     for unread in resolution.rendered.unread:
-        if not (unread.kind == "choice" and _lacks_a_need(resolution)):
+        if unread.kind == "choice" and _lacks_a_need(resolution):
+            continue
+        if not refusals_only or _needs_a_reader(resolution, unread):
             yield _unread(resolution, unread)
     yield from _attention(resolution)
 
@@ -217,10 +220,16 @@ def _asked(resolution: Resolution, source: str) -> tuple[Cause, ...]:
     return tuple(c for name in linked if resolution.knob_state(name) == 2 for c in cause_of(resolution, name))
 
 
+def _needs_a_reader(resolution: Resolution, unread: Unread) -> bool:
+    """Whether the launch rests on it: the user asked for it, or the arm sets it. Else it is left out."""
+    if _asked(resolution, unread.source):
+        return True
+    return unread.kind == "choice" and any(unread.source in arm.sets for arm in resolution.rules.arms.values())
+
+
 def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
     engine = resolution.engine
     asked = _asked(resolution, unread.source)
-    by_arm = any(unread.source in arm.sets for arm in resolution.rules.arms.values()) and unread.kind == "choice"
     what = {
         "flag": f"the flag {unread.what}",
         "choice": f"{unread.what} {unread.value}",
@@ -230,7 +239,7 @@ def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
 
     homes = readers(resolution.resolver, engine, unread.kind, unread.what, unread.value)
     has = f"; {', '.join(homes)} has it" if homes else ""
-    if asked or by_arm:
+    if _needs_a_reader(resolution, unread):
         who = "" if asked else f" (arm {resolution.setting('arm')} needs it)"
         fix = f"use --engine {homes[0]}, or unset the knob" if homes else "unset the knob"
         return Diagnostic(

@@ -60,13 +60,16 @@ class Engine:
     def is_int(self, destination: str) -> bool:
         return self.flags.get(destination, {}).get("type") in _INT_TYPES
 
+    @cached_property
+    def _support(self) -> dict[tuple[str, str, bool], list[Attention]]:
+        found: dict[tuple[str, str, bool], list[Attention]] = {}
+        for r in self.attention or ():
+            found.setdefault((r.capability, r.kv_cache_dtype, r.causal), []).append(r)
+        return found
+
     def support(self, capability: str, kv_cache_dtype: str, block_size: int | None, causal: bool) -> list[Attention]:
         """The rows that speak of one case; stock rows first, overlays after."""
-        exact = [
-            r
-            for r in self.attention or ()
-            if (r.capability, r.kv_cache_dtype, r.causal) == (capability, kv_cache_dtype, causal)
-        ]
+        exact = self._support.get((capability, kv_cache_dtype, causal), [])
         sized = [r for r in exact if r.block_size == block_size]
         return sized or [r for r in exact if r.block_size is None]
 

@@ -19,6 +19,8 @@ class Request:
     args: tuple[str, ...] = ()
     profile: str | None = None
     problems: tuple[Diagnostic, ...] = ()
+    unknown: tuple[tuple[str, str, str], ...] = ()
+    """Assignments to knobs that do not exist (word, text, origin). A text may be a secret: nothing shows it."""
 
 
 def knob_name(table: KnobTable, word: str) -> str | None:
@@ -43,6 +45,7 @@ def build(
     An unknown profile or knob is a diagnostic with the nearest known name; it never stops the rest.
     """
     problems: list[Diagnostic] = []
+    unknown: list[tuple[str, str, str]] = []
     knobs: dict[str, Given] = {}
     environ = environ or {}
     if profile is not None:
@@ -73,6 +76,7 @@ def build(
     for word, text, origin in assignments:
         known = knob_name(table, word)
         if known is None:
+            unknown.append((word, text, origin))
             near = nearest(word, [*table.by_variable])
             problems.append(
                 Diagnostic(
@@ -94,4 +98,4 @@ def build(
             )
             continue
         knobs[known] = Given(text, origin)
-    return Request(knobs, base, tuple(args), profile, tuple(problems))
+    return Request(knobs, base, tuple(args), profile, tuple(problems), tuple(unknown))

@@ -128,7 +128,9 @@ class Resolution:
             return True
         if any(self.resolver.refusing[i] for i in self.state.fired):
             return True
-        return any(d.severity in ("refuse", "error") for d in self.diagnostics)
+        from resolver.diagnose import diagnose
+
+        return any(d.severity in ("refuse", "error") for d in diagnose(self, refusals_only=True))
 
     @property
     def argv(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ class Resolver:
         state = _State(states, values, texts, *out)
         environ = self._exports(request, readings)
         if environ is not request.environ:
-            request = Request(request.knobs, environ, request.args, request.profile, request.problems)
+            request = replace(request, environ=environ)
         number, setting_values, setting_texts = self.number, state.setting_values, state.setting_texts
 
         def lookup(name: str) -> tuple[Any, str | None]:
