@@ -88,17 +88,25 @@ def test_equal_to_the_reference(tmp_path: Path) -> None:
         (tmp_path / path.name.removesuffix(".gz")).write_bytes(gzip.decompress(path.read_bytes()))
     found = compare.folder(ENGINES, tmp_path)
     hidden = [line for line in found if HIDDEN.fullmatch(line)]
-    scratch = [line for line in found if line.startswith("0.33.0 attention") and line.endswith("FLASHINFER serves against unknown []")]
+    scratch = [
+        line
+        for line in found
+        if line.startswith("0.33.0 attention") and line.endswith("FLASHINFER serves against unknown []")
+    ]
     assert [line for line in found if line not in hidden and line not in scratch] == []
     assert (len(hidden), len(scratch)) == (50, 246)
 
 
 def causal(version: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Our row and the reference's, for every causal bf16 row of the reference. A missing row fails the test."""
-    ours = {(r["capability"], r["kv_cache_dtype"], r["block_size"]): r for r in document(version)["attention"]["rows"] if r["causal"]}
+    ours = {
+        (r["capability"], r["kv_cache_dtype"], r["block_size"]): r
+        for r in document(version)["attention"]["rows"]
+        if r["causal"]
+    }
     for raw in reference(f"backend_matrix-{version.rsplit('.', 1)[0]}")["rows"]:
         if not raw["use_non_causal"]:
-            assert raw["dtype"] == "bfloat16" and raw["head_size"] == 256
+            assert (raw["dtype"], raw["head_size"]) == ("bfloat16", 256)
             yield ours.pop((raw["capability"], raw["kv_cache_dtype"], raw["block_size"])), raw
     assert not ours
 
@@ -110,7 +118,9 @@ def test_attention_of_0_31_both_layers() -> None:
         selector = {b for b, reasons in raw["explicit"].items() if not reasons}
         constructor = {b for b, answer in raw["impl"].items() if answer == "ok"}
         assert set(ours["serves"]) == selector & constructor
-        assert {b for b, why in ours["refuses"].items()} | set(ours["serves"]) | set(ours["unknown"]) == set(raw["explicit"])
+        assert {b for b, why in ours["refuses"].items()} | set(ours["serves"]) | set(ours["unknown"]) == set(
+            raw["explicit"]
+        )
         assert set(ours["serves"]) | set(ours["unknown"]) <= selector
         rows += 1
     assert rows == 324

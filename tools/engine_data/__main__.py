@@ -41,16 +41,24 @@ def make(env: Path, version: str, wheel: wheels.Wheel, out: Path, today: str) ->
 
 def parser() -> argparse.ArgumentParser:
     """The command's own options."""
-    top = argparse.ArgumentParser(prog="python -m tools.engine_data", description="Engine data from vLLM's real wheels.")
+    top = argparse.ArgumentParser(
+        prog="python -m tools.engine_data", description="Engine data from vLLM's real wheels."
+    )
     commands = top.add_subparsers(dest="command", required=True)
     for name, text in (("env", "make the parser environment"), ("make", "make the environment, then the data files")):
         sub = commands.add_parser(name, help=text)
         sub.add_argument("versions", nargs="*", metavar="VERSION", help=f"default: {' '.join(VERSIONS)}")
-        sub.add_argument("--env", type=Path, required=True, help="folder of the parser environment (about 2 GB with all versions)")
-        sub.add_argument("--wheels", type=Path, help="folder for downloaded wheels, default ENV/wheels (about 320 MB each)")
+        sub.add_argument(
+            "--env", type=Path, required=True, help="folder of the parser environment (about 2 GB with all versions)"
+        )
+        sub.add_argument(
+            "--wheels", type=Path, help="folder for downloaded wheels, default ENV/wheels (about 320 MB each)"
+        )
         sub.add_argument("--keep-wheels", action="store_true", help="do not delete a wheel once it is unpacked")
         if name == "make":
-            sub.add_argument("--out", type=Path, default=environment.ROOT / "rules/engines", help="default: rules/engines")
+            sub.add_argument(
+                "--out", type=Path, default=environment.ROOT / "rules/engines", help="default: rules/engines"
+            )
             sub.add_argument("--today", default=datetime.date.today().isoformat(), help="the date to write, YYYY-MM-DD")
     sub = commands.add_parser("compare", help="compare the data files with reference dumps of the same versions")
     sub.add_argument("reference", type=Path, help="folder with flags-VERSION.json, envs.json, backend_matrix-X.Y.json")

@@ -63,7 +63,9 @@ def matrix(doc: Json, reference: Json) -> Iterator[str]:
     """Differences between our attention rows and the reference's, both layers, and in which rows there are."""
     version = doc["version"]
     ours = {(r["capability"], r["kv_cache_dtype"], r["block_size"], r["causal"]): r for r in doc["attention"]["rows"]}
-    theirs = {(r["capability"], r["kv_cache_dtype"], r["block_size"], not r["use_non_causal"]): r for r in reference["rows"]}
+    theirs = {
+        (r["capability"], r["kv_cache_dtype"], r["block_size"], not r["use_non_causal"]): r for r in reference["rows"]
+    }
     for key in sorted(ours.keys() ^ theirs.keys(), key=str):
         yield f"{version} attention {key}: only in {'the reference' if key in theirs else 'our file'}"
     for key in sorted(ours.keys() & theirs.keys(), key=str):
@@ -74,7 +76,9 @@ def matrix(doc: Json, reference: Json) -> Iterator[str]:
         for backend, (word, reasons) in verdicts(raw).items():
             ours_word = next((w for w in ("serves", "refuses", "unknown") if backend in row[w]), "missing")
             same = ours_word == word  # texts are compared by their first 200 characters: the dumps cut long ones
-            if not same or (word == "refuses" and [r[:200] for r in row["refuses"][backend]] != [r[:200] for r in reasons]):
+            if not same or (
+                word == "refuses" and [r[:200] for r in row["refuses"][backend]] != [r[:200] for r in reasons]
+            ):
                 yield f"{version} attention {key}: {backend} {ours_word} against {word} {reasons}"
 
 
@@ -82,7 +86,11 @@ def folder(engines: Path, reference: Path) -> list[str]:
     """All differences of all versions for which both folders have files. Raises FileNotFoundError where none matches."""
     found: list[str] = []
     known = _load(reference / "envs.json")
-    paths = [p for p in sorted(engines.glob("vllm-*.json")) if (reference / f"flags-{p.stem.removeprefix('vllm-')}.json").is_file()]
+    paths = [
+        p
+        for p in sorted(engines.glob("vllm-*.json"))
+        if (reference / f"flags-{p.stem.removeprefix('vllm-')}.json").is_file()
+    ]
     if not paths:
         raise FileNotFoundError(f"no version of {engines} has flags in {reference}")
     for path in paths:
@@ -90,7 +98,9 @@ def folder(engines: Path, reference: Path) -> list[str]:
         version = doc["version"]
         found += flags(doc, _load(reference / f"flags-{version}.json"))
         for name in sorted(set(known[version]) ^ set(doc["variables"])):
-            found.append(f"{version} variable {name}: only in {'the reference' if name in known[version] else 'our file'}")
+            found.append(
+                f"{version} variable {name}: only in {'the reference' if name in known[version] else 'our file'}"
+            )
         other = reference / f"backend_matrix-{version.rsplit('.', 1)[0]}.json"
         if doc["attention"] is not None and other.is_file():
             found += matrix(doc, _load(other))

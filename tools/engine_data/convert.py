@@ -84,10 +84,16 @@ def attention(raw: Raw) -> dict[str, Any]:
         impl: Mapping[str, str] = row["impl"]
         serves = sorted(backend for backend, reasons in explicit.items() if not reasons and impl.get(backend) == "ok")
         unknown = {backend: text for backend, text in sorted(impl.items()) if text.startswith(UNKNOWN)}
-        refuses = {b: list(reasons) or [impl[b]] for b, reasons in sorted(explicit.items()) if b not in serves and b not in unknown}
+        refuses = {
+            b: list(reasons) or [impl[b]]
+            for b, reasons in sorted(explicit.items())
+            if b not in serves and b not in unknown
+        }
         key = {name: row[name] for name in ("capability", "kv_cache_dtype", "block_size", "causal")}
         rows.append(key | {"auto": row["auto"], "refuses": refuses, "serves": serves, "unknown": unknown})
-    rows.sort(key=lambda r: (*map(int, r["capability"].split(".")), r["kv_cache_dtype"], r["block_size"] or 0, r["causal"]))
+    rows.sort(
+        key=lambda r: (*map(int, r["capability"].split(".")), r["kv_cache_dtype"], r["block_size"] or 0, r["causal"])
+    )
     return {name: raw[name] for name in ("assumptions", "dtype", "head_size")} | {"rows": rows}
 
 

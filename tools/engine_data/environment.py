@@ -58,7 +58,9 @@ def call(env: Path, version: str, name: str, payload: Any, *, device: str | None
     Raises ParserEnvironmentError where the environment is missing or the child fails or runs out of time.
     """
     if not ready(env, version):
-        raise ParserEnvironmentError(f"{env} has no vLLM {version}; make it: python -m tools.engine_data env --env {env} {version}")
+        raise ParserEnvironmentError(
+            f"{env} has no vLLM {version}; make it: python -m tools.engine_data env --env {env} {version}"
+        )
     with tempfile.TemporaryDirectory() as place:
         given, answer = Path(place, "given.json"), Path(place, "answer.json")
         given.write_text(json.dumps(payload), encoding="utf-8")
@@ -75,7 +77,9 @@ def call(env: Path, version: str, name: str, payload: Any, *, device: str | None
             environ["VLLM_TARGET_DEVICE"] = device
         command = [str(env.absolute() / "bin/python"), "-P", "-c", _START, str(ROOT), name, str(given), str(answer)]
         try:
-            done = subprocess.run(command, env=environ, cwd=place, capture_output=True, text=True, timeout=timeout)
+            done = subprocess.run(
+                command, check=False, env=environ, cwd=place, capture_output=True, text=True, timeout=timeout
+            )
         except subprocess.TimeoutExpired as error:
             raise ParserEnvironmentError(f"{name} under vLLM {version} took more than {timeout:.0f} s") from error
         if done.returncode or not answer.is_file():

@@ -27,13 +27,19 @@ class NoReaderError(RuntimeError):
 
 OTHER_VARIABLES: Mapping[str, Reader] = {
     "CC": Reader("torch/utils/cpp_extension.py", "the C compiler that builds extensions and kernels' launchers"),
-    "CUDA_DEVICE_ORDER": Reader("vllm/platforms/cuda.py", "how the driver numbers cards; the engine warns where cards differ"),
-    "CUDA_HOME": Reader("torch/utils/cpp_extension.py", "where nvcc, headers and libraries are looked for (FlashInfer's JIT too)"),
+    "CUDA_DEVICE_ORDER": Reader(
+        "vllm/platforms/cuda.py", "how the driver numbers cards; the engine warns where cards differ"
+    ),
+    "CUDA_HOME": Reader(
+        "torch/utils/cpp_extension.py", "where nvcc, headers and libraries are looked for (FlashInfer's JIT too)"
+    ),
     "CUDA_PATH": Reader("torch/utils/cpp_extension.py", "taken where CUDA_HOME is not set"),
     "CUDA_VISIBLE_DEVICES": Reader("torch/cuda/__init__.py", "which cards exist for the process"),
     "CXX": Reader("flashinfer/jit/cpp_ext.py", "the C++ compiler that builds FlashInfer's kernels"),
     "FLASHINFER_CUDA_ARCH_LIST": Reader("flashinfer/compilation_context.py", "the architectures kernels are built for"),
-    "FLASHINFER_DISABLE_VERSION_CHECK": Reader("flashinfer/jit/env.py", "lets FlashInfer run beside prebuilt kernels of another version"),
+    "FLASHINFER_DISABLE_VERSION_CHECK": Reader(
+        "flashinfer/jit/env.py", "lets FlashInfer run beside prebuilt kernels of another version"
+    ),
     "FLASHINFER_NVCC": Reader("flashinfer/jit/cpp_ext.py", "the nvcc that builds its kernels"),
     "FLASHINFER_WORKSPACE_BASE": Reader("flashinfer/jit/env.py", "where built kernels are kept"),
     "GLOO_SOCKET_IFNAME": Reader("torch/lib/libtorch_cpu.so", "the network interface between nodes, for gloo"),
@@ -43,10 +49,14 @@ OTHER_VARIABLES: Mapping[str, Reader] = {
     "MAX_JOBS": Reader("flashinfer/jit/cpp_ext.py", "how many compilers run at once"),
     "NCCL_DEBUG": Reader("torch/lib/libtorch_cpu.so", "how much NCCL logs"),
     "NCCL_SOCKET_IFNAME": Reader("torch/lib/libtorch_cpu.so", "the network interface between nodes, for NCCL"),
-    "OMP_NUM_THREADS": Reader("vllm/v1/executor/multiproc_executor.py", "OpenMP threads of each worker; set by the engine where unset"),
+    "OMP_NUM_THREADS": Reader(
+        "vllm/v1/executor/multiproc_executor.py", "OpenMP threads of each worker; set by the engine where unset"
+    ),
     "PATH": Reader("torch/utils/cpp_extension.py", "ninja, nvcc and compilers are found there"),
     "PYTORCH_ALLOC_CONF": Reader("torch/lib/libc10.so", "the caching allocator's settings, newer name"),
-    "PYTORCH_CUDA_ALLOC_CONF": Reader("torch/lib/libc10.so", "the caching allocator's settings; the engine looks at expandable_segments"),
+    "PYTORCH_CUDA_ALLOC_CONF": Reader(
+        "torch/lib/libc10.so", "the caching allocator's settings; the engine looks at expandable_segments"
+    ),
     "TORCHINDUCTOR_CACHE_DIR": Reader("torch/_inductor/runtime/cache_dir_utils.py", "where compiled graphs are kept"),
     "TORCH_COMPILE_DISABLE": Reader("vllm/config/vllm.py", "turns compilation off"),
     "TORCH_CUDA_ARCH_LIST": Reader("torch/utils/cpp_extension.py", "the architectures extensions are built for"),

@@ -26,7 +26,9 @@ def text(doc: Mapping[str, Any]) -> str:
     parts = []
     for key, value in doc.items():
         if key == "attention" and value:
-            inner = [f'    {_one(k)}: {_block(value[k], "    ") if k == "rows" else _one(value[k])}' for k in sorted(value)]
+            inner = [
+                f"    {_one(k)}: {_block(value[k], '    ') if k == 'rows' else _one(value[k])}" for k in sorted(value)
+            ]
             parts.append('  "attention": {\n' + ",\n".join(inner) + "\n  }")
         else:
             parts.append(f"  {_one(key)}: {_block(value, '  ')}")

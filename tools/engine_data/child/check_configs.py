@@ -11,7 +11,7 @@ from typing import Any
 
 from tools.engine_data.child import fake_cuda, tiny_models
 from tools.engine_data.child.attempt import attempt
-from tools.engine_data.child.loading import cli_module, serve_parser
+from tools.engine_data.child.loading import cli_module, load, serve_parser
 
 TARGET, DRAFTER = "{target}", "{drafter}"
 
@@ -25,7 +25,7 @@ class _Operator:
 
 def _operators_exist() -> None:
     """Makes every operator of vLLM's compiled extensions exist by name; calling one fails."""
-    import torch
+    torch = load("torch")
 
     real = torch._ops._OpNamespace.__getattr__
 
@@ -42,11 +42,11 @@ def _operators_exist() -> None:
 
 def _pretend_a_gpu_host() -> None:
     """Triton, the compiled kernels' capability checks and the model inspection, as they answer on a machine with a GPU."""
-    import vllm._custom_ops as ops  # type: ignore[import-not-found]
-    import vllm.config.vllm as config  # type: ignore[import-not-found]
-    import vllm.model_executor.models.registry as registry  # type: ignore[import-not-found]
-    import vllm.triton_utils as triton_utils  # type: ignore[import-not-found]
-    import vllm.triton_utils.importing as importing  # type: ignore[import-not-found]
+    ops = load("vllm._custom_ops")
+    config = load("vllm.config.vllm")
+    registry = load("vllm.model_executor.models.registry")
+    triton_utils = load("vllm.triton_utils")
+    importing = load("vllm.triton_utils.importing")
 
     _operators_exist()
     triton_utils.HAS_TRITON = importing.HAS_TRITON = config.HAS_TRITON = True
@@ -61,7 +61,7 @@ def _fill(words: Sequence[str], target: Path, drafter: Path) -> list[str]:
 
 
 def _engine_config(outer: Any, argv: Sequence[str]) -> Any:
-    from vllm.engine.arg_utils import AsyncEngineArgs  # type: ignore[import-not-found]
+    AsyncEngineArgs = load("vllm.engine.arg_utils").AsyncEngineArgs
 
     parsed = outer.parse_args(["serve", *argv])
     parsed.model = parsed.model_tag or parsed.model

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import typing
 from typing import Any
 
 from tools.engine_data.child.fake_cuda import ASSUMPTIONS, install, set_capability
+from tools.engine_data.child.loading import load
 
 BACKENDS = ("FLASH_ATTN", "TRITON_ATTN", "FLASHINFER", "FLEX_ATTENTION", "TURBOQUANT", "B12X")
 CAPABILITIES = ("8.0", "8.6", "8.9", "9.0", "10.0", "12.0")
@@ -27,26 +27,35 @@ def reasons(error: ValueError) -> list[str]:
 
 def _construct(backend: Any, dtype: str, config: Any) -> str:
     """ "ok", the refusal, or UNKNOWN and what the constructor missed."""
-    from vllm.config import set_current_vllm_config  # type: ignore[import-not-found]
-    from vllm.v1.attention.backend import AttentionType  # type: ignore[import-not-found]
+    set_current_vllm_config = load("vllm.config").set_current_vllm_config
+    AttentionType = load("vllm.v1.attention.backend").AttentionType
 
     try:
         with set_current_vllm_config(config):
             backend.get_class().get_impl_cls()(
-                num_heads=HEADS, head_size=HEAD_SIZE, scale=0.0625, num_kv_heads=KV_HEADS, alibi_slopes=None,
-                sliding_window=None, kv_cache_dtype=dtype, logits_soft_cap=None, attn_type=AttentionType.DECODER,
+                num_heads=HEADS,
+                head_size=HEAD_SIZE,
+                scale=0.0625,
+                num_kv_heads=KV_HEADS,
+                alibi_slopes=None,
+                sliding_window=None,
+                kv_cache_dtype=dtype,
+                logits_soft_cap=None,
+                attn_type=AttentionType.DECODER,
                 kv_sharing_target_layer_name=None,
             )
     except (ValueError, NotImplementedError) as error:
         return f"{type(error).__name__}: {str(error)[:260]}"
-    except Exception as error:  # not a refusal: the constructor needs what a machine without a GPU or a model does not have
+    except (
+        Exception
+    ) as error:  # not a refusal: the constructor needs what a machine without a GPU or a model does not have
         return f"{UNKNOWN}{type(error).__name__}: {str(error)[:260]}"
     return "ok"
 
 
 def _stand_in_for_scratch() -> None:
     """FlashInfer's constructor allocates a counter buffer on the GPU from 0.33 on; its size refuses nothing, so none is made."""
-    module = importlib.import_module("vllm.v1.attention.backends.flashinfer")
+    module = load("vllm.v1.attention.backends.flashinfer")
     if hasattr(module, "_get_multi_ctas_kv_counter_buffer"):
         module._get_multi_ctas_kv_counter_buffer = lambda *_, **__: None
 
@@ -89,12 +98,12 @@ def _row(platform: Any, registry: Any, selector: Any, imports: dict[str, str | N
 def run(payload: Any) -> dict[str, Any]:
     """The dump, rows in a fixed order. `payload` is not used."""
     platform = install()
-    import torch
-    from vllm.config import VllmConfig
-    from vllm.config.cache import CacheDType  # type: ignore[import-not-found]
-    from vllm.v1.attention.backends.registry import AttentionBackendEnum  # type: ignore[import-not-found]
-    from vllm.v1.attention.selector import AttentionSelectorConfig  # type: ignore[import-not-found]
-    from vllm.version import __version__  # type: ignore[import-not-found]
+    torch = load("torch")
+    VllmConfig = load("vllm.config").VllmConfig
+    CacheDType = load("vllm.config.cache").CacheDType
+    AttentionBackendEnum = load("vllm.v1.attention.backends.registry").AttentionBackendEnum
+    AttentionSelectorConfig = load("vllm.v1.attention.selector").AttentionSelectorConfig
+    __version__ = load("vllm.version").__version__
 
     imports = _importable(AttentionBackendEnum)
     if imports["FLASHINFER"] is None:
@@ -114,12 +123,24 @@ def run(payload: Any) -> dict[str, Any]:
             for block_size in BLOCK_SIZES:
                 for non_causal in (False, True):
                     selector = AttentionSelectorConfig(
-                        head_size=HEAD_SIZE, dtype=torch.bfloat16, kv_cache_dtype=dtype, block_size=block_size,
+                        head_size=HEAD_SIZE,
+                        dtype=torch.bfloat16,
+                        kv_cache_dtype=dtype,
+                        block_size=block_size,
                         use_non_causal=non_causal,
                     )
-                    key = {"capability": capability, "kv_cache_dtype": dtype, "block_size": block_size, "causal": not non_causal}
+                    key = {
+                        "capability": capability,
+                        "kv_cache_dtype": dtype,
+                        "block_size": block_size,
+                        "causal": not non_causal,
+                    }
                     rows.append(key | _row(platform, AttentionBackendEnum, selector, imports, construct))
     return {
-        "version": __version__, "imports": imports, "assumptions": ASSUMPTIONS, "dtype": "bfloat16", "head_size": HEAD_SIZE,
+        "version": __version__,
+        "imports": imports,
+        "assumptions": ASSUMPTIONS,
+        "dtype": "bfloat16",
+        "head_size": HEAD_SIZE,
         "rows": rows,
     }

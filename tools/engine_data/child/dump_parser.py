@@ -7,7 +7,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from tools.engine_data.child.loading import cli_module, serve_parser
+from tools.engine_data.child.loading import cli_module, load, serve_parser
 from tools.engine_data.child.plain import plain
 
 WRAPPERS = {"optional_type.<locals>._optional_type": "optional", "parse_type.<locals>._parse_type": "parse"}
@@ -48,7 +48,7 @@ def _dataclass_in(hint: Any) -> Any:
 
 def config_keys() -> dict[str, list[str]]:
     """For each engine argument whose configuration is a dataclass: the keys that its JSON may have."""
-    import vllm.config as config  # type: ignore[import-not-found]
+    config = load("vllm.config")
 
     keys: dict[str, list[str]] = {}
     holders = [config.VllmConfig]
@@ -67,7 +67,7 @@ def _choices(action: Any) -> list[Any] | None:
 
 def run(payload: Any) -> dict[str, Any]:
     """The dump. `payload` is not used. Flags are keyed by dest; options come from the parser's own table, hidden ones too."""
-    from vllm.version import __version__  # type: ignore[import-not-found]
+    __version__ = load("vllm.version").__version__
 
     _, parser = serve_parser()
     keys = config_keys()
@@ -91,7 +91,7 @@ def run(payload: Any) -> dict[str, Any]:
             "default": plain(action.default),
             "default_repr": repr(action.default),
         }
-    import vllm.envs as envs  # type: ignore[import-not-found]
+    envs = load("vllm.envs")
 
     return {
         "version": __version__,

@@ -10,6 +10,8 @@ import sys
 import types
 from typing import Any
 
+from tools.engine_data.child.loading import load
+
 EXTENSIONS = (
     "vllm._C_stable_libtorch",
     "vllm._C",
@@ -34,11 +36,11 @@ def install() -> Any:
     """Puts the faked platform in place and returns its class; set its capability with `set_capability`."""
     for name in EXTENSIONS:
         sys.modules[name] = types.ModuleType(name)
-    import vllm.platforms as platforms  # type: ignore[import-not-found]
-    import vllm.platforms.cuda as cuda  # type: ignore[import-not-found]
-    from vllm.platforms.interface import DeviceCapability  # type: ignore[import-not-found]
+    platforms = load("vllm.platforms")
+    base: Any = load("vllm.platforms.cuda").NonNvmlCudaPlatform
+    DeviceCapability = load("vllm.platforms.interface").DeviceCapability
 
-    class FakeCuda(cuda.NonNvmlCudaPlatform):  # type: ignore[misc]
+    class FakeCuda(base):  # type: ignore[misc]
         """A CUDA device that says what it is told to say."""
 
         cap = DeviceCapability(8, 6)
@@ -74,21 +76,25 @@ def install() -> Any:
             return 13
 
     platforms._current_platform = FakeCuda()
-    import vllm.utils.flashinfer as flashinfer  # type: ignore[import-not-found]
+    flashinfer = load("vllm.utils.flashinfer")
 
     flashinfer.has_nvidia_artifactory = lambda: True
     flashinfer.has_flashinfer_cubin = lambda: True
-    import torch
+    torch = load("torch")
 
     torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(
-        name=DEVICE_NAME, multi_processor_count=COMPUTE_UNITS, total_memory=VRAM_BYTES, major=FakeCuda.cap[0], minor=FakeCuda.cap[1]
+        name=DEVICE_NAME,
+        multi_processor_count=COMPUTE_UNITS,
+        total_memory=VRAM_BYTES,
+        major=FakeCuda.cap[0],
+        minor=FakeCuda.cap[1],
     )
     return FakeCuda
 
 
 def set_capability(platform: Any, capability: str) -> Any:
     """Sets the faked capability ("8.6") and forgets everything vLLM has cached about the device."""
-    from vllm.platforms.interface import DeviceCapability
+    DeviceCapability = load("vllm.platforms.interface").DeviceCapability
 
     major, minor = capability.split(".")
     platform.cap = DeviceCapability(int(major), int(minor))

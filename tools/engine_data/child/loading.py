@@ -12,11 +12,16 @@ CLI_MODULES = (
 )
 
 
+def load(name: str) -> Any:
+    """A module of the parser environment. By name, because the product's own environment has neither vLLM nor torch."""
+    return importlib.import_module(name)
+
+
 def cli_module() -> Any:
     """The module that holds `make_arg_parser` in this version. Raises ImportError with every name tried."""
     for name in CLI_MODULES:
         try:
-            module = importlib.import_module(name)
+            module = load(name)
         except ModuleNotFoundError as error:
             if error.name is None or not name.startswith(error.name):
                 raise
@@ -28,8 +33,8 @@ def cli_module() -> Any:
 
 def serve_parser() -> tuple[Any, Any]:
     """The two parsers of the command: the outer one (`vllm`) and its `serve`, put together as vLLM's own main does."""
-    from vllm.utils.argparse_utils import FlexibleArgumentParser  # type: ignore[import-not-found]
-    from vllm.version import __version__  # type: ignore[import-not-found]
+    FlexibleArgumentParser = load("vllm.utils.argparse_utils").FlexibleArgumentParser
+    __version__ = load("vllm.version").__version__
 
     outer = FlexibleArgumentParser(prog="vllm", description="vLLM CLI")
     outer.add_argument("-v", "--version", action="version", version=__version__)

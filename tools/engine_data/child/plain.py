@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import getpass
@@ -25,10 +26,8 @@ def places() -> dict[str, str]:
         socket.gethostname(): "{hostname}",
         socket.getfqdn(): "{hostname}",
     }
-    try:
+    with contextlib.suppress(KeyError, OSError):  # no user name is known here, so none can be in a default
         found[getpass.getuser()] = "{user}"
-    except (KeyError, OSError):
-        pass  # no user name is known here, so none can be in a default
     short = {k: v for k, v in found.items() if len(k) > 3 and k not in ("root", "localhost")}
     return dict(sorted(short.items(), key=lambda item: -len(item[0])))
 
