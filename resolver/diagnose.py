@@ -14,6 +14,7 @@ from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
 from resolver.masking import mask_text
 from resolver.model import Guard
+from resolver.unmeasured import unmeasured
 
 if TYPE_CHECKING:
     from resolver.render import Unread
@@ -45,6 +46,8 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
         if not refusals_only or _needs_a_reader(resolution, unread):
             yield _unread(resolution, unread)
     yield from _attention(resolution)
+    if not refusals_only:
+        yield from unmeasured(resolution)
 
 
 def _knobs(resolution: Resolution) -> Iterator[Diagnostic]:
