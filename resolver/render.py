@@ -12,6 +12,7 @@ from resolver.engine import Engine
 from resolver.expressions import Const, Name
 from resolver.model import Flag, JsonFlag, Rules, UserWords, Words
 
+NONE: frozenset[str] = frozenset()
 Lookup = Callable[[str], tuple[Any, str | None]]
 """Value and own text of a knob or setting."""
 
@@ -40,6 +41,8 @@ class Rendered:
     set_variables: Mapping[str, str]
     unset_variables: tuple[str, ...]
     unread: tuple[Unread, ...]
+    destinations: frozenset[str]
+    """The flags that the launcher itself sets, where there are user's flags to compare with."""
 
 
 class Plan:
@@ -51,7 +54,9 @@ class Plan:
         self.read = {e.flag: engine.destination(e.flag) for e in rules.argv if isinstance(e, (Flag, JsonFlag))}
         self.allowed = {f: frozenset(engine.choices(d)) for f, d in self.read.items() if d and engine.choices(d)}
         self.known_variables = engine.variables
-        self.destinations = frozenset(d for d in self.read.values() if d)
+        self.spelled = dict(self.read) | {
+            e.off: self.read[e.flag] for e in rules.argv if isinstance(e, Flag) and e.off is not None
+        }
         self.knobs = rules.knobs
 
     def render(self, lookup: Lookup, user_words: tuple[str, ...], environ: Mapping[str, str]) -> Rendered:
@@ -68,7 +73,12 @@ class Plan:
             else:
                 self._words(entry, lookup, tokens)
         changes, removed = self._environment(lookup, environ, unread)
-        return Rendered(tuple(tokens), changes, removed, tuple(unread))
+        return Rendered(tuple(tokens), changes, removed, tuple(unread), self._set_flags(tokens) if user_words else NONE)
+
+    def _set_flags(self, tokens: list[Token]) -> frozenset[str]:
+        """The destinations of the flags that the launcher itself sets in this launch."""
+        found = (self.spelled.get(t.text.partition("=")[0]) for t in tokens if t.source != "user")
+        return frozenset(dest for dest in found if dest)
 
     @staticmethod
     def _words(entry: Words, lookup: Lookup, tokens: list[Token]) -> None:

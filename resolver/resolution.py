@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ class _State:
     setting_values: list[Any]
     setting_texts: list[str | None]
     rows: list[int]
-    fired: list[int]
+    fired: list[int] = field(default_factory=list)
 
 
 class Resolution:
@@ -104,7 +104,7 @@ class Resolution:
     @property
     def shadowed(self) -> frozenset[str]:
         """The user's flags that the launcher sets as well; the user's come later and win."""
-        return self.passthrough.flags & self.resolver.plan(self.engine).destinations
+        return self.passthrough.flags & self.rendered.destinations
 
     # the answer
 

@@ -26,14 +26,14 @@ class Resolver:
         root: Path,
         rules: Rules,
         scope: Scope,
-        run: Callable[..., Any],
+        compiled: tuple[Callable[..., Any], Callable[..., Any]],
         load_engine: Callable[[str], Engine],
         table: KnobTable,
     ) -> None:
         self.root = root
         self.rules = rules
         self.scope = scope
-        self.run = run
+        self._settings, self._guards = compiled
         self.table = table
         self.number = {name: i for i, name in enumerate(rules.order)}
         self.guard_list = list(rules.guards.values())
@@ -103,20 +103,9 @@ class Resolver:
         passthrough = read_words(engine, words)
         plan = self.plan(engine)
         facts = self.facts(machine, engine)
-        out = self.run(
-            states,
-            values,
-            texts,
-            facts,
-            passthrough.last,
-            passthrough.last_text,
-            passthrough.every,
-            passthrough.flags,
-            passthrough.flags & plan.destinations,
-            self.look(machine),
-            engine.choices,
-        )
-        state = _State(states, values, texts, *out)
+        given = (states, values, texts, facts, passthrough.last, passthrough.last_text, passthrough.every)
+        rest = (passthrough.flags, self.look(machine), engine.choices)
+        state = _State(states, values, texts, *self._settings(*given, *rest))
         environ = self._exports(request, readings)
         if environ is not request.environ:
             request = replace(request, environ=environ)
@@ -127,6 +116,8 @@ class Resolver:
             return (values[name], texts[name]) if i is None else (setting_values[i], setting_texts[i])
 
         rendered = plan.render(lookup, words, environ)
+        shadowed = passthrough.flags & rendered.destinations
+        state.fired = self._guards(*given, *rest, shadowed, setting_values)
         return Resolution(self, request, machine, engine, facts, passthrough, readings, state, rendered)
 
     def _exports(self, request: Request, readings: Mapping[str, Reading]) -> Mapping[str, str]:

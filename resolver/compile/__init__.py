@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolver.compile import cache
 from resolver.engine import Engine, engine_files, load_engine, versions
 from resolver.knobs import KnobTable, Reading
 from resolver.names import Scope
-from resolver.resolve import Resolver
+
+if TYPE_CHECKING:
+    from resolver.resolve import Resolver
 
 _CODE = sorted(
     p for p in Path(__file__).resolve().parent.parent.rglob("*.py") if not {"views", "serving", "cli"} & set(p.parts)
@@ -66,15 +67,22 @@ def rules_key(root: Path) -> str:
 def open_resolver(root: Path | None = None) -> Resolver:
     """The resolver for the rules below `root`. Raises RulesError with every error in them."""
     from resolver.compile.helpers import HELPERS
+    from resolver.resolve import Resolver
 
     root = (root or product_root()).resolve()
     key = rules_key(root)
     rules, scope, code = _compiled(root, key)
     space: dict[str, Any] = dict(HELPERS)
     exec(marshal.loads(code), space)
-    run: Callable[..., Any] = space["run"]
     kept: dict[tuple[str, str], Reading] = cache.load(f"knobs-{key}") or {}
-    return Resolver(root, rules, scope, run, lambda name: _engine(root, name, key), KnobTable(rules, kept))
+    return Resolver(
+        root,
+        rules,
+        scope,
+        (space["settings"], space["guards"]),
+        lambda name: _engine(root, name, key),
+        KnobTable(rules, kept),
+    )
 
 
 def _engine(root: Path, name: str, key: str) -> Engine:

@@ -1,15 +1,11 @@
-"""Compile the rules into one plain Python function, as source text.
+"""Compile the rules into two plain Python functions, as source text.
 
-The function computes every setting in order, then every guard. It gets knob states, values and texts, facts and the user's
-engine flags, and returns four lists: values, texts (None: as the value prints), the number of the row that won, and the numbers
-of the guards that fire.
+`settings` computes every setting in order, from knob states, values and texts, facts and the user's engine flags. It returns three
+lists: values, texts (None: as the value prints), and the number of the row that won. `guards` gets those values too and returns the
+numbers of the guards that fire. Between the two the launch is rendered, so that guards know which flags it really sets.
 """
 
 from __future__ import annotations
-
-import keyword
-import re
-from collections.abc import Mapping
 
 from resolver.conditions import All, Any_, Condition, Leaf, Not, Ref
 from resolver.expressions import Const, Expression, Name, Operation
@@ -173,6 +169,9 @@ class _Code:
                 self.lines.append(f"    p{n} = look(s{n})")
 
     def guards(self) -> None:
+        numbers = [self.number[name] for name in self.rules.order]
+        self.lines.append(f"    [{', '.join(f's{n}' for n in numbers)}] = values")
+        self.lines += [f"    p{self.number[name]} = look(s{self.number[name]})" for name in self.used_files]
         self.lines.append("    fired = []")
         for i, guard in enumerate(self.rules.guards.values()):
             self.lines += [f"    if {self.guard(guard)}:  # {guard.id}", f"        fired.append({i})"]
@@ -187,25 +186,15 @@ class _Code:
 
 
 def generate(rules: Rules, scope: Scope) -> str:
-    """The source text of `run(N, V, T, F, xl, xt, xa, xf, xs, look, choices)`."""
+    """The source text of `settings(N, V, T, F, xl, xt, xa, xf, look, choices)` and `guards(…, xs, values)`."""
     code = _Code(rules, scope)
-    code.lines.append("def run(N, V, T, F, xl, xt, xa, xf, xs, look, choices):")
+    code.lines.append("def settings(N, V, T, F, xl, xt, xa, xf, look, choices):")
     code.settings()
-    code.guards()
     numbers = range(len(rules.order))
     for name, letter in (("values", "s"), ("texts", "x"), ("rows", "w")):
         code.lines.append(f"    {name} = [{', '.join(f'{letter}{n}' for n in numbers)}]")
-    code.lines.append("    return values, texts, rows, fired")
+    code.lines.append("    return values, texts, rows")
+    code.lines.append("def guards(N, V, T, F, xl, xt, xa, xf, look, choices, xs, values):")
+    code.guards()
+    code.lines.append("    return fired")
     return "\n".join(code.lines) + "\n"
-
-
-def safe_comment(text: str) -> str:
-    """A name as it may stand in a comment of generated code."""
-    return re.sub(r"[^A-Za-z0-9_.-]", "_", text) if not keyword.iskeyword(text) else text
-
-
-def bind(source: str, helpers: Mapping[str, object]) -> object:
-    """Compile source text and return its `run`."""
-    space: dict[str, object] = dict(helpers)
-    exec(compile(source, "<rules>", "exec"), space)
-    return space["run"]

@@ -45,6 +45,9 @@ def check_names(scope: Scope, settings: Iterable[Setting], guards: Iterable[Guar
         for row in setting.rows:
             check_condition(scope, row.when, row.position, collect)
             for name in row_names(row):
+                if name == "extra.shadowed":
+                    message = f"{setting.name}: what is shadowed is known once all settings are, so only guards may ask"
+                    collect.fail("name", message, row.position, "ask `extra.flags`")
                 if name not in set(conditions.names(row.when)):
                     check_name(scope, name, row.position, collect)
     for guard in guards:
