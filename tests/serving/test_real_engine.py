@@ -19,7 +19,10 @@ from typing import Any
 
 import pytest
 
+from resolver.serving.client import Client
 from resolver.serving.probe import probe
+from resolver.serving.ready import Target, wait_until_ready
+from resolver.serving.secrets import Secret
 from tools.cpu_engine import install, tiny_model
 
 REPO = Path(__file__).resolve().parents[2]
@@ -155,6 +158,13 @@ def test_tool_call(server: Server) -> None:
     choice = answer["choices"][0]
     assert choice["finish_reason"] == "stop"
     assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])["city"] in ("Paris", "Rome")
+
+
+def test_our_own_readiness_checks_pass(server: Server, model: Path) -> None:
+    client = Client("127.0.0.1", int(server.url.rpartition(":")[2]), Secret("sk-test"))
+    report = wait_until_ready(Target(client, "tiny", str(model)), lambda: server.process.poll() is None, 10)
+    assert report.ready, report
+    assert [result.name for result in report.results] == ["identity", "completion", "streamed completion", "tool call", "key required"]
 
 
 def test_ngram_speculation_and_prefix_caching_work(server: Server) -> None:
