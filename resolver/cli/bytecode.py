@@ -1,0 +1,61 @@
+"""Keep compiled modules where Python itself would not: with PYTHONDONTWRITEBYTECODE, or when the product's folder is read-only.
+
+Compiling 30 modules at every start costs as much as all the rest. The compiled modules go beside the compiled rules, into the
+user's own cache folder; the product's folder stays as it is, and modules of others are not touched.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.machinery import FileFinder, SourceFileLoader
+from types import CodeType
+
+
+def _folder() -> str | None:
+    """As resolver.compile.cache.folder, without its imports."""
+    named = os.environ.get("LAUNCH_CACHE_DIR")
+    if named == "":
+        return None
+    base = named or os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "launch-resolver"
+    )
+    return os.path.join(base, "bytecode") if os.path.isabs(base) else None
+
+
+def keep(root: str) -> None:
+    """Arrange it, when it is needed and the cache folder belongs to this user alone."""
+    if not sys.dont_write_bytecode and os.access(os.path.join(root, "resolver"), os.W_OK):
+        return
+    place = _folder()
+    if place is None:
+        return
+    try:
+        os.makedirs(place, 0o700, exist_ok=True)
+        for folder in (place, os.path.dirname(place)):
+            status = os.stat(folder)
+            if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                return
+    except OSError:
+        return
+    ours = os.path.join(root, "resolver")
+
+    class Loader(SourceFileLoader):
+        """Reads and writes its bytecode below `place`."""
+
+        def get_code(self, fullname: str) -> CodeType | None:
+            before = sys.pycache_prefix, sys.dont_write_bytecode
+            sys.pycache_prefix, sys.dont_write_bytecode = place, False
+            try:
+                return super().get_code(fullname)
+            finally:
+                sys.pycache_prefix, sys.dont_write_bytecode = before
+
+    def hook(path: str) -> FileFinder:
+        if path == ours or path.startswith(ours + os.sep):
+            return FileFinder(path, (Loader, [".py"]))
+        raise ImportError(path)
+
+    sys.path_hooks.insert(0, hook)
+    for path in [p for p in sys.path_importer_cache if p.startswith(ours)]:
+        del sys.path_importer_cache[path]

@@ -1,0 +1,126 @@
+"""Which command do the words mean, and may it have them?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from resolver.cli.options import Line, read
+from resolver.cli.start import OK, put
+from resolver.diagnostics import UsageError, nearest
+
+ASKING = ("--profile", "--machine", "--engine", "--env-file")
+TALK = ("--quiet", "--verbose", "--help")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: what it does, the options it has, and whether it takes KNOB=value words and engine flags."""
+
+    name: str
+    help: str
+    options: tuple[str, ...]
+    asks: bool = False
+
+
+COMMANDS = {
+    command.name: command
+    for command in (
+        Command("launch", "start the server (this is what happens without a command)", (*ASKING, *TALK), True),
+        Command(
+            "resolve",
+            "print the launch instead of starting it",
+            (*ASKING, "--format", "--json", "--batch", *TALK),
+            True,
+        ),
+        Command("profiles", "list the profiles", ("--json", *TALK)),
+        Command("knobs", "list the knobs, or explain the one that is named", ("--json", *TALK)),
+        Command(
+            "arms",
+            "list the matrix, cell by cell: which arm, who measured it, what it needs",
+            (
+                "--ctx",
+                "--spec",
+                "--backend",
+                "--capability",
+                "--measured",
+                "--unmeasured",
+                "--all",
+                "--machine",
+                "--json",
+                *TALK,
+            ),
+        ),
+        Command("machines", "list the machine files, or show this machine", ("--json", *TALK)),
+        Command("engines", "list the known engines and overlays", ("--json", *TALK)),
+        Command("check", "check the rules and run their examples", ("--origins", "--json", *TALK)),
+    )
+}
+NAMING = {"knobs": "KNOB", "machines": "MACHINE"}
+"""Commands that may be given one name."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the command that the words mean; returns the exit status. Raises UsageError and what the command raises."""
+    line = read(words)
+    command = _command(line)
+    if line.given("--help"):
+        from resolver.cli import help as pages
+
+        put(pages.page(command if line.words or command.name != "launch" else None))
+        return OK
+    _fits(command, line)
+    run = import_module(f"resolver.cli.{command.name}").run
+    status: int = run(line)
+    return status
+
+
+def shown_word(word: str) -> str:
+    """A stray word as it may be shown: a long one, or one that looks like a key, may be a secret in the wrong place."""
+    fine = len(word) <= 24 and word.isascii() and word.isprintable() and not word.startswith(("sk-", "sk_", "hf_"))
+    return word if fine else "(a word that is not shown)"
+
+
+def _command(line: Line) -> Command:
+    if not line.words:
+        return COMMANDS["launch"]
+    word, at = line.words[0]
+    if word == "help":
+        line.options["--help"] = ""
+        line.words.pop(0)
+        return _command(line) if line.words else COMMANDS["launch"]
+    if word in COMMANDS:
+        return COMMANDS[word]
+    near = nearest(word, list(COMMANDS))
+    shown = shown_word(word)
+    if near:
+        fix = f"did you mean {near}?"
+    elif "-" in word and word.split("-")[0] in ("mtp", "dflash2", "off", "cpu"):
+        fix = f"a profile is given as --profile {shown}"
+    else:
+        fix = f"commands: {', '.join(COMMANDS)}; a knob is given as KNOB=value"
+    raise UsageError(f"there is no command {shown} (argument {at})", fix)
+
+
+def _fits(command: Command, line: Line) -> None:
+    for name in line.options:
+        if name not in command.options:
+            others = [c.name for c in COMMANDS.values() if name in c.options and c.name != "launch"]
+            where = f"{name} belongs to `launch.py {others[0]}`" if others else "leave it out"
+            raise UsageError(f"`launch.py {command.name}` has no option {name}", where)
+    spare = line.words[1:]
+    if command.name in NAMING:
+        spare = spare[1:]
+    if spare:
+        word, at = spare[0]
+        raise UsageError(
+            f"argument {at} is one word too many for `launch.py {command.name}`: {shown_word(word)}",
+            "a knob is given as KNOB=value, and flags of the engine go after `--`",
+        )
+    if not command.asks:
+        if line.assignments:
+            name, _, origin = line.assignments[0]
+            raise UsageError(f"`launch.py {command.name}` takes no knobs: {name} ({origin})", "leave it out")
+        if line.args is not None:
+            raise UsageError(f"`launch.py {command.name}` takes no engine flags", "leave out `--` and what follows")

@@ -1,0 +1,129 @@
+"""Read the words of a command line by one table. Every error names the word and the way out, and never a value that may be a secret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from resolver.diagnostics import UsageError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option. `value` names what it takes (None: nothing), `allowed` lists what that may be."""
+
+    name: str
+    value: str | None
+    help: str
+    allowed: tuple[str, ...] = ()
+
+
+OPTIONS = {
+    option.name: option
+    for option in (
+        Option("--profile", "NAME", "a profile: see `launch.py profiles`"),
+        Option("--machine", "NAME|FILE", "this machine file instead of the machine itself: see `launch.py machines`"),
+        Option("--engine", "VERSION[+OVERLAY]", "this engine instead of the machine's: see `launch.py engines`"),
+        Option("--env-file", "FILE", "KEY=VALUE lines, below the environment and above the profile"),
+        Option(
+            "--format",
+            "FORMAT",
+            "table (a terminal's default), shell (the default elsewhere), argv, json or env",
+            ("table", "shell", "argv", "json", "env"),
+        ),
+        Option("--batch", "FILE", "resolve many requests, one JSON object a line; - reads standard input"),
+        Option("--json", None, "print JSON"),
+        Option("--ctx", "TIER", "only this context tier", ("fast", "long", "huge")),
+        Option("--spec", "SPECULATOR", "only this speculator", ("mtp", "dflash2", "off")),
+        Option("--backend", "NAME", "only this attention backend"),
+        Option("--capability", "X.Y", "only this compute capability"),
+        Option("--measured", None, "only cells that somebody measured"),
+        Option("--unmeasured", None, "only cells that nobody measured"),
+        Option("--all", None, "also the cells without an arm"),
+        Option("--origins", None, "list the numbered rules and where each is implemented"),
+        Option("--quiet", None, "only what needs attention: no notes, no summary"),
+        Option("--verbose", None, "everything: details, positions, all settings"),
+        Option("--help", None, "show this help"),
+    )
+}
+SHORT = {"-h": "--help", "-q": "--quiet", "-v": "--verbose"}
+
+
+@dataclass(slots=True)
+class Line:
+    """A command line that was read. `assignments` are (name, text, origin); `args` the words after `--`, None without one."""
+
+    options: dict[str, str] = field(default_factory=dict)
+    words: list[tuple[str, int]] = field(default_factory=list)
+    assignments: list[tuple[str, str, str]] = field(default_factory=list)
+    args: list[str] | None = None
+
+    def given(self, name: str) -> bool:
+        return name in self.options
+
+    def get(self, name: str) -> str | None:
+        return self.options.get(name)
+
+
+def read(words: Sequence[str]) -> Line:
+    """Read the words. Raises UsageError for what no command could mean."""
+    line = Line()
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word == "--":
+            line.args = list(words[at:])
+            break
+        if word.startswith("-") and word != "-":
+            name, eq, value = word.partition("=")
+            option = _option(name, at)
+            if option.name in line.options:
+                raise UsageError(f"{option.name} is given twice (argument {at})", "give it once")
+            if option.value is None:
+                if eq:
+                    raise UsageError(f"{option.name} takes no value (argument {at})", f"write just {option.name}")
+                line.options[option.name] = ""
+                continue
+            if not eq:
+                if at == len(words) or words[at] == "--" or (words[at].startswith("-") and words[at] != "-"):
+                    raise UsageError(
+                        f"{option.name} needs a value (argument {at})", f"write {option.name} {option.value}"
+                    )
+                value = words[at]
+                at += 1
+            line.options[option.name] = _checked(option, value)
+        elif "=" in word:
+            knob, _, text = word.partition("=")
+            if not knob.replace("_", "").isalnum() or not knob.isascii():
+                raise UsageError(
+                    f"argument {at} starts with `=` or is no KNOB=value", "write KNOB=value, such as CTX=long"
+                )
+            line.assignments.append((knob, text, f"argument {at}"))
+        else:
+            line.words.append((word, at))
+    if line.given("--quiet") and line.given("--verbose"):
+        raise UsageError("--quiet and --verbose exclude each other", "give one of the two")
+    return line
+
+
+def _option(name: str, at: int) -> Option:
+    full = SHORT.get(name, name)
+    if full in OPTIONS:
+        return OPTIONS[full]
+    near = nearest(name, list(OPTIONS)) if name.startswith("--") else None
+    shown = name if len(name) <= 40 and name.isprintable() else name[:30].encode("ascii", "replace").decode() + "..."
+    fix = "flags of the engine go after `--`; see `launch.py --help` for the options"
+    raise UsageError(f"there is no option {shown} (argument {at})", f"did you mean {near}? {fix}" if near else fix)
+
+
+def _checked(option: Option, value: str) -> str:
+    if value == "" or "\0" in value:
+        raise UsageError(f"{option.name} needs a value", f"write {option.name} {option.value}")
+    if option.allowed and value not in option.allowed:
+        near = nearest(value, option.allowed)
+        raise UsageError(
+            f"{option.name} is none of {', '.join(option.allowed)}",
+            f"did you mean {near}?" if near else f"write {option.name} {option.allowed[0]}, for example",
+        )
+    return value
