@@ -134,7 +134,7 @@ def setup_text(figure: Figure) -> str:
     for key, value in figure.setup.items():
         if key == "knobs":
             parts += [f"{k}={v}" for k, v in value.items()]
-        elif key in ("spec", "ctx", "backend", "kv_cache_dtype", "mode", "task", "checkpoint", "cudagraph_mode"):
+        elif key in ("spec", "ctx", "backend", "kv_cache_dtype", "mode", "task", "cudagraph_mode"):
             parts.append(str(value))
         else:
             parts.append(f"{key.replace('_', ' ')} {value}")
@@ -172,7 +172,7 @@ def rows(evidence: Evidence, figures: list[Figure]) -> Iterator[tuple[str, ...]]
     """The table: below each figure stand those that contradict it and the one that replaced it, whether asked for or not."""
     shown: set[str] = set()
     for figure in figures:
-        if figure.id in shown:
+        if figure.id in shown and shown.issuperset(evidence.contradicting(figure)):
             continue
         shown.add(figure.id)
         yield row(figure)
