@@ -54,6 +54,11 @@ COMMANDS = {
         ),
         Command("machines", "list the machine files, or show this machine", ("--json", *TALK)),
         Command("engines", "list the known engines and overlays", ("--json", *TALK)),
+        Command(
+            "figures",
+            "list measurements, each with hardware, engine, date and quality",
+            ("--arm", "--metric", "--hardware", "--context", "--engine", "--knob", "--json", *TALK),
+        ),
         Command("check", "check the rules and run their examples", ("--origins", "--json", *TALK)),
     )
 }
