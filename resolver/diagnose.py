@@ -13,7 +13,8 @@ from resolver.conditions import Condition
 from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
 from resolver.masking import mask_text
-from resolver.model import Guard
+from resolver.model import Guard, Row
+from resolver.names import row_names
 from resolver.unmeasured import unmeasured
 
 if TYPE_CHECKING:
@@ -85,6 +86,15 @@ def _flag_causes(resolution: Resolution) -> Iterator[Cause]:
     yield from cause_of(resolution, "extra_args")
 
 
+def _names_in(resolution: Resolution, row: Row) -> tuple[str, ...]:
+    """The names that a row reads, found once."""
+    kept = resolution.resolver.names_in_row
+    found = kept.get(id(row))
+    if found is None:
+        found = kept[id(row)] = tuple(dict.fromkeys(row_names(row)))
+    return found
+
+
 def causes(resolution: Resolution, names: Iterator[str]) -> tuple[Cause, ...]:
     """The knobs behind the names, through the rows that won."""
     found: dict[Cause, None] = {}
@@ -106,7 +116,7 @@ def causes(resolution: Resolution, names: Iterator[str]) -> tuple[Cause, ...]:
             row = resolution.winning_row(meaning.base)
             rows = [row] if row else resolution.rules.settings[meaning.base].rows if meaning.base != "arm" else []
             for used in rows:
-                for inner in [*conditions.names(used.when), *expressions.names(used.value)]:
+                for inner in _names_in(resolution, used):
                     walk(inner)
 
     for name in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from resolver.passthrough import split
 
@@ -15,6 +16,7 @@ _NOT_SECRET = re.compile(
 HIDDEN = "***"
 
 
+@lru_cache(maxsize=4096)
 def secret_flag(flag: str) -> bool:
     """Whether a flag's value is a key: by its name, so that a misspelt flag counts too."""
     name = flag.replace("_", "-").lower()

@@ -38,6 +38,7 @@ class Resolver:
         self.number = {name: i for i, name in enumerate(rules.order)}
         self.guard_list = list(rules.guards.values())
         self.refusing = [guard.severity == "refuse" for guard in self.guard_list]
+        self.names_in_row: dict[int, tuple[str, ...]] = {}
         self._load_engine = load_engine
         self._engines: dict[str, Engine] = {}
         self._plans: dict[Engine, Plan] = {}
