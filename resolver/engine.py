@@ -46,11 +46,21 @@ class Engine:
         return {s: dest for dest, info in self.flags.items() for s in (*info["spellings"], *info["negative"])}
 
     def destination(self, flag: str) -> str | None:
-        """The destination of a flag as the launcher writes it: exact, or a unique abbreviation."""
+        """The destination that the engine's parser finds for a flag: an exact spelling, or a unique abbreviation."""
         if flag in self.spellings:
             return self.spellings[flag]
         found = [dest for spelling, dest in self.spellings.items() if spelling.startswith(flag)]
         return found[0] if len(found) == 1 else None
+
+    def reader(self, flag: str, abbreviates: str | None = None) -> str | None:
+        """The destination that reads a flag of the launcher's own.
+
+        The spelling must be exact, unless the launcher says which destination it abbreviates: a flag that is gone may be
+        the start of another one's name.
+        """
+        if abbreviates is None:
+            return self.spellings.get(flag)
+        return abbreviates if self.destination(flag) == abbreviates else None
 
     def choices(self, destination: str) -> tuple[str, ...]:
         """The values a flag allows; empty when it allows any text, or is not there."""

@@ -148,7 +148,11 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A flag with the value of `source`; null leaves it out. `joined`: one word with `=`. `on`/`off`: bare flags for a switch."""
+    """A flag with the value of `source`; null leaves it out. `joined`: one word with `=`.
+
+    `bare`: the flag stands alone for a switch that is on, `off` for one that is off. `abbreviates`: the destination that a
+    shortened spelling means.
+    """
 
     flag: str
     source: str
@@ -156,6 +160,7 @@ class Flag:
     joined: bool = False
     off: str | None = None
     bare: bool = False
+    abbreviates: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,7 @@ class JsonFlag:
     keys: tuple[JsonKey, ...]
     position: Position
     gate: str | None = None
+    abbreviates: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ def has(engine: Engine, kind: str, what: str, value: str) -> bool:
     """Whether the engine reads it. `kind`: flag, choice (of flag `what`) or variable."""
     if kind == "variable":
         return what in engine.variables
-    dest = engine.destination(what)
+    dest = engine.spellings.get(what)
     if dest is None:
         return False
     return kind == "flag" or not engine.choices(dest) or value in engine.choices(dest)

@@ -51,7 +51,9 @@ class Plan:
     def __init__(self, rules: Rules, engine: Engine) -> None:
         self.entries = rules.argv
         self.variables = rules.variables
-        self.read = {e.flag: engine.destination(e.flag) for e in rules.argv if isinstance(e, (Flag, JsonFlag))}
+        self.read = {
+            e.flag: engine.reader(e.flag, e.abbreviates) for e in rules.argv if isinstance(e, (Flag, JsonFlag))
+        }
         self.allowed = {f: frozenset(engine.choices(d)) for f, d in self.read.items() if d and engine.choices(d)}
         self.known_variables = engine.variables
         self.spelled = dict(self.read) | {

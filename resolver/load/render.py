@@ -33,7 +33,13 @@ def _entry(document: Document, item: dict[str, Any], path: Path, collect: Collec
             item["json"], tuple(_json_key(k, v) for k, v in item["keys"].items()), position, item.get("gate")
         )
     if "flag" in item and "value" in item:
-        return Flag(item["flag"], item["value"], position, joined=bool(item.get("joined", False)))
+        return Flag(
+            item["flag"],
+            item["value"],
+            position,
+            joined=bool(item.get("joined", False)),
+            abbreviates=item.get("abbreviates"),
+        )
     if "flag" in item and "on" in item:
         return Flag(item["flag"], item["on"], position, off=item.get("off"), bare=True)
     collect.fail("render", "an entry is one of words, flag with value, flag with on, json, user_words", position)

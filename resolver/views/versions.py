@@ -37,11 +37,15 @@ def changes(resolver: Resolver, old: str, new: str) -> list[Change]:
 def _rendered(resolver: Resolver, before: Engine, after: Engine) -> Iterator[Change]:
     """Flags and variables that render.yaml names and that the new version does not read."""
     for entry in resolver.rules.argv:
-        if isinstance(entry, (Flag, JsonFlag)) and before.destination(entry.flag) and not after.destination(entry.flag):
+        if isinstance(entry, (Flag, JsonFlag)) and _reader(before, entry) and not _reader(after, entry):
             yield Change(True, f"flag {entry.flag}", f"vLLM {after.version} has no such flag", entry.position)
     for name, variable in resolver.rules.variables.items():
         if name in before.variables and name not in after.variables:
             yield Change(True, f"variable {name}", f"nothing in vLLM {after.name} reads it", variable.position)
+
+
+def _reader(engine: Engine, entry: Flag | JsonFlag) -> str | None:
+    return engine.reader(entry.flag, entry.abbreviates)
 
 
 def _resolve(resolver: Resolver, example: Example, engine: str) -> Resolution:
@@ -96,7 +100,7 @@ def _speaks(since: str | None, until: str | None, version: str) -> bool:
 
 def _defaults(resolver: Resolver, before: Engine, after: Engine) -> Iterator[Change]:
     """Defaults that moved, of flags that both versions have: those the launcher leaves to the engine change the launch."""
-    rendered = {before.destination(e.flag) for e in resolver.rules.argv if isinstance(e, (Flag, JsonFlag))}
+    rendered = {_reader(before, e) for e in resolver.rules.argv if isinstance(e, (Flag, JsonFlag))}
     for dest, info in before.flags.items():
         other: dict[str, Any] | None = dict(after.flags[dest]) if dest in after.flags else None
         if other is None or not info["spellings"]:
