@@ -96,9 +96,9 @@ def choose_engine(
 ) -> Engine:
     """The engine that was named, else the machine's, else the default. An installed engine that is not known is never guessed at."""
     if name:
-        return resolver.engine(name)
+        return resolver.engine_of(machine, name)
     if machine.engine is None:
-        engine = resolver.engine(None)
+        engine = resolver.engine_of(machine)
         if probed:
             notes.append(
                 Diagnostic(
@@ -110,7 +110,7 @@ def choose_engine(
             )
         return engine
     try:
-        return resolver.engine(machine.engine)
+        return resolver.engine_of(machine)
     except UsageError as error:
         from resolver.engine import versions
 
