@@ -16,8 +16,9 @@ Script = Callable[[str, str], Path]
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     """A Linux machine with nothing on it: no card, no driver, no programs, no engine."""
+    monkeypatch.setitem(sys.modules, "pynvml", None)  # the real one would tell of this machine's own cards
     system, root = tmp_path / "system", tmp_path / "root"
     for folder in ("proc/sys/kernel", "dev/shm", "run", "bin"):
         (system / folder).mkdir(parents=True)

@@ -6,6 +6,8 @@ import copy
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +77,25 @@ def test_the_probe_has_the_same_form(tmp_path: Path) -> None:
     assert errors(document) == []
     wanted = names(load(REPO / "rules/machines/rtx-3090.yaml")["facts"])
     assert names(document["facts"]) == wanted  # type: ignore[arg-type]
+
+
+def test_the_probe_by_hand_prints_every_fact_and_its_time(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "resolver.serving.probe"]
+    done = subprocess.run(command, cwd=REPO, capture_output=True, text=True, check=True)
+    shown = done.stdout.splitlines()
+    assert [line.split()[2] for line in shown] == [*questions(World(REPO, {})), "in"]
+    assert all(line.split()[1] == "ms" for line in shown)
+    assert done.stderr == ""
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    with subprocess.Popen([sys.executable, "-m", "resolver.serving.probe"], cwd=REPO, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
 
 
 def test_the_schema_explains_itself_and_is_closed() -> None:
