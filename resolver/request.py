@@ -21,6 +21,8 @@ class Request:
     problems: tuple[Diagnostic, ...] = ()
     unknown: tuple[tuple[str, str, str], ...] = ()
     """Assignments to knobs that do not exist (word, text, origin). A text may be a secret: nothing shows it."""
+    caller: Mapping[str, str] | None = None
+    """The caller's own environment, where `environ` has more: knobs given elsewhere that are variables of the engine."""
 
 
 def knob_name(table: KnobTable, word: str) -> str | None:

@@ -109,7 +109,7 @@ class Resolver:
         state = _State(states, values, texts, *self._settings(*given, *rest))
         environ = self._exports(request, readings)
         if environ is not request.environ:
-            request = replace(request, environ=environ)
+            request = replace(request, environ=environ, caller=request.environ)
         number, setting_values, setting_texts = self.number, state.setting_values, state.setting_texts
 
         def lookup(name: str) -> tuple[Any, str | None]:

@@ -121,8 +121,32 @@ def _plain_event(event: Any, file: str) -> None:
         raise RulesError([Diagnostic("error", "yaml", f"tags are not used here: {event.tag}", "remove the tag", where)])
 
 
+def _quickly(text: str) -> yaml.Node | None:
+    """The nodes by libyaml, where PyYAML has it and the text is one that nothing can be said against; else None."""
+    loader = getattr(yaml, "CSafeLoader", None)
+    if loader is None or not text or not text.isascii() or "\t" in text:
+        return None
+    depth = 0
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) or getattr(event, "tag", None):
+                return None
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            if depth > _MAX_DEPTH:
+                return None
+        return yaml.compose(text, Loader=loader)
+    except yaml.YAMLError:
+        return None
+
+
 def parse(text: str, file: str) -> Document:
     """Parse one YAML document. Raises RulesError with every error that can be found in one pass."""
+    quick = _quickly(text)
+    if quick is not None:
+        return _built(quick, file)
     try:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             _plain_event(event, file)
@@ -137,8 +161,10 @@ def parse(text: str, file: str) -> Document:
         raise RulesError([Diagnostic("error", "yaml", f"not valid YAML: {error.reason}", None, where)]) from None
     except RecursionError:
         raise RulesError([Diagnostic("error", "yaml", "nested too deep", None, Position(file, 1, 1))]) from None
-    if root is None:
-        return Document(file, None, None)
+    return Document(file, None, None) if root is None else _built(root, file)
+
+
+def _built(root: yaml.Node, file: str) -> Document:
     builder = _Builder(file)
     data = builder.build(root)
     if builder.errors:
