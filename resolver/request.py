@@ -100,4 +100,5 @@ def build(
             )
             continue
         knobs[known] = Given(text, origin)
-    return Request(knobs, base, tuple(args), profile, tuple(problems), tuple(unknown))
+    ordered = {name: knobs[name] for name in sorted(knobs)}
+    return Request(ordered, base, tuple(args), profile, tuple(problems), tuple(unknown))
