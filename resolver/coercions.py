@@ -37,11 +37,35 @@ def length(text: str) -> int:
     return len(text)
 
 
+def thousandths(text: str) -> int | None:
+    """A share such as 0.93 in whole thousandths, truncated."""
+    if not _GIB.match(text):
+        return None
+    try:
+        return int(Decimal(text) * 1000)
+    except (InvalidOperation, ValueError):
+        return None
+
+
+def expandable(text: str) -> bool | None:
+    """What an allocator configuration says of expandable segments; None when it says nothing."""
+    found = re.findall(r"expandable_segments\s*:\s*(true|false)", text, re.IGNORECASE)
+    return found[-1].lower() == "true" if found else None
+
+
+def mentions_dflash(text: str) -> bool:
+    """Whether a path holds the word by which vLLM takes a model for a DFlash drafter."""
+    return "dflash" in text.lower()
+
+
 READINGS: dict[str, Callable[[str], Reading]] = {
     "number": number,
     "gib_bytes": gib_bytes,
     "loopback": loopback,
     "length": length,
+    "thousandths": thousandths,
+    "expandable": expandable,
+    "mentions_dflash": mentions_dflash,
 }
 
 
