@@ -119,8 +119,11 @@ def _texts(op: str, operand: Any) -> Iterator[str]:
         return
 
 
-def values(rules: Rules, knob: Knob, text: str | None) -> list[str]:
-    """Texts worth giving to the knob instead of `text`, the nearest first; unsetting it is not among them."""
+def values(rules: Rules, knob: Knob, text: str | None, bad: bool = False) -> list[str]:
+    """Texts worth giving to the knob instead of `text`, the nearest first; unsetting it is not among them.
+
+    `bad`: the text cannot be used, so only what it was perhaps meant to be comes to mind.
+    """
     if knob.type in ("secret", "path", "words", "json", "ignored", "host"):
         return []
     if knob.allowed:
@@ -130,6 +133,8 @@ def values(rules: Rules, knob: Knob, text: str | None) -> list[str]:
     else:
         found = [t for t in literals(rules)[knob.name] if t]
     corrected = [] if text is None else _corrected(knob, text)
+    if bad and not knob.allowed:
+        found = []
     return [t for t in dict.fromkeys([*corrected, *found]) if t != text]
 
 

@@ -1,0 +1,93 @@
+"""Which launches near a refused one are accepted? Found by search, each resolved again exactly as its command would be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from resolver.views import suggest_command as written
+from resolver.views.suggest_cost import Cost, cost_of
+from resolver.views.suggest_draft import Change, Draft
+from resolver.views.suggest_search import BUDGET, MOST_CHANGES, Search
+
+if TYPE_CHECKING:
+    from resolver.request import Request
+    from resolver.resolution import Resolution
+
+SPARE = 5
+"""Accepted launches beyond the asked number that are found before they are ranked."""
+
+
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """An accepted launch: what changes, the command to type, and what it costs. `resolution` is what that command resolves to."""
+
+    changes: tuple[Change, ...]
+    words: tuple[str, ...]
+    command: str
+    resolution: Resolution
+    own: int
+    cost: Cost
+
+    @property
+    def arm(self) -> str:
+        return str(self.resolution.setting("arm"))
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data for JSON, without secrets."""
+        return {
+            "command": self.command,
+            "changes": [change.as_json() for change in self.changes],
+            "own_choices_changed": self.own,
+            "arm": self.arm,
+            "cost": self.cost.as_json(),
+        }
+
+
+def suggest(
+    resolution: Resolution,
+    limit: int = 3,
+    launcher: Sequence[str] = written.LAUNCHER,
+    options: Sequence[str] = (),
+    budget: int = BUDGET,
+) -> list[Suggestion]:
+    """Up to `limit` accepted launches near a refused one, nearest first; empty when none is near.
+
+    `launcher` and `options` are how the user started it (`python launch.py resolve`, `--machine rtx-4090`): they stand in the command.
+    """
+    if not resolution.refused or limit < 1:
+        return []
+    search = Search(resolution, budget)
+    found = search.run(limit + SPARE, MOST_CHANGES)
+    if not found:
+        found = search.bold(limit)
+    out = []
+    for node in found:
+        made = _made(resolution, search.asked, node.draft, launcher, options)
+        if made is not None:
+            out.append((node.draft, made))
+    if not any(
+        p.rule == "unknown-profile" for p in resolution.request.problems
+    ):  # there the spelling tells what was meant
+        out.sort(key=lambda pair: (pair[0].own, -pair[1].cost.speed, len(pair[0].changes), pair[0].weight))
+    return [made for _, made in out[:limit]]
+
+
+def _made(
+    start: Resolution, request: Request, draft: Draft, launcher: Sequence[str], options: Sequence[str]
+) -> Suggestion | None:
+    """The suggestion, read back as the command line would be and resolved; None when that is not accepted."""
+    resolver = start.resolver
+    asked = written.typed_request(resolver, draft)
+    again = resolver.resolve(asked, start.machine, start.engine)
+    if again.refused:
+        return None
+    return Suggestion(
+        draft.changes,
+        tuple(written.words(resolver, request, draft, launcher, options)),
+        written.command(resolver, request, draft, launcher, options),
+        again,
+        draft.own,
+        cost_of(again),
+    )

@@ -1,0 +1,112 @@
+"""What does a launch cost? The decode rate that somebody measured for its arm, on this GPU or on one like it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from resolver.model import Arm
+from resolver.views.evidence import Evidence, Figure, load_evidence
+from resolver.views.figures import of_arm, value_text
+from resolver.views.suggest_reach import ARM_KNOBS
+
+if TYPE_CHECKING:
+    from resolver.resolution import Resolution
+
+UNMEASURED = "not measured on this GPU"
+METRIC = "decode_tok_s"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """`text` for people; `speed` in output tokens a second, 0 when nobody measured it on such a GPU; `figure` its id."""
+
+    text: str
+    speed: float = 0.0
+    figure: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"text": self.text, "decode_tok_s": self.speed or None, "figure": self.figure}
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@lru_cache(maxsize=4)
+def _evidence(root: Path) -> Evidence:
+    return load_evidence(root)
+
+
+def decode_figures(evidence: Evidence, arm: Arm) -> list[Figure]:
+    """The decode rates of one stream that speak of the arm as it is now, in the order of the files."""
+    return [
+        f
+        for f in evidence.figures.values()
+        if f.metric == METRIC
+        and f.value is not None
+        and f.superseded_by is None
+        and f.setup.get("streams", 1) == 1
+        and (f.id in arm.figures or of_arm(f, arm))
+    ]
+
+
+def cost_of(resolution: Resolution) -> Cost:
+    """The figure nearest to the launch: same card before same capability, then the nearest context and engine version."""
+    arm = resolution.rules.arms.get(str(resolution.setting("arm")))
+    capability = resolution.facts.get("gpu.capability")
+    if arm is None or capability is None:
+        return Cost(UNMEASURED)
+    evidence = _evidence(resolution.resolver.root)
+    alike = [
+        f for f in decode_figures(evidence, arm) if evidence.capability(f) == capability and _same_knobs(resolution, f)
+    ]
+    if not alike:
+        return Cost(UNMEASURED)
+    card = str(resolution.facts.get("gpu.name") or "")
+    length = resolution.setting("max_model_len")
+    wanted = length if isinstance(length, int) else 0
+    count = resolution.setting("tensor_parallel_size") or 1
+
+    def distance(figure: Figure) -> tuple[bool, bool, bool, int]:
+        gpus = evidence.hardware.get(figure.hardware or "", {}).get("gpus", 1)
+        context = figure.setup.get("context_tokens", 0)
+        same = figure.engine is not None and figure.engine.startswith(resolution.engine.version)
+        return not same_card(figure.hardware, card), gpus != count, not same, abs(int(context) - min(wanted, 16000))
+
+    best = min(alike, key=distance)
+    here = same_card(best.hardware, card)
+    context = best.setup.get("context_tokens")
+    where = [best.hardware or "a GPU of this capability"]
+    if context:
+        where.append(f"{context} tokens of context")
+    if best.engine:
+        where.append(f"vLLM {best.engine}")
+    text = f"decodes {value_text(best)} ({', '.join(where)})" + ("" if here else f"; {UNMEASURED}")
+    return Cost(text, float(best.value or 0) if here else 0.0, best.id)
+
+
+def _same_knobs(resolution: Resolution, figure: Figure) -> bool:
+    """Whether nothing that the figure states of its drafts and knobs differs from the launch; the arm is the same anyway."""
+    drafts = figure.setup.get("draft_tokens")
+    if drafts is not None and drafts != resolution.setting("num_speculative_tokens"):
+        return False
+    by_variable = resolution.resolver.table.by_variable
+    for variable, text in figure.setup.get("knobs", {}).items():
+        knob = by_variable.get(variable)
+        if (
+            knob is not None
+            and knob.name not in ARM_KNOBS
+            and str(resolution.render_lookup(knob.name)[1] or "") != str(text)
+        ):
+            return False
+    return True
+
+
+def same_card(hardware: str | None, card: str) -> bool:
+    """Whether a figure's hardware is the machine's card: `RTX 3090 24 GB` and `NVIDIA GeForce RTX 3090`."""
+    words = [w for w in (hardware or "").removeprefix("2x ").split() if w not in ("GB", "NVLink")]
+    model = " ".join(w for w in words if not w.isdigit() or len(w) > 2)
+    return bool(model) and model.casefold() in card.casefold()
