@@ -27,11 +27,11 @@ class Command:
 COMMANDS = {
     command.name: command
     for command in (
-        Command("launch", "start the server (this is what happens without a command)", (*ASKING, *TALK), True),
+        Command("launch", "start the server (this is what happens without a command)", (*ASKING, "--apply", *TALK), True),
         Command(
             "resolve",
             "print the launch instead of starting it",
-            (*ASKING, "--format", "--json", "--batch", *TALK),
+            (*ASKING, "--apply", "--format", "--json", "--batch", *TALK),
             True,
         ),
         Command("profiles", "list the profiles", ("--json", *TALK)),

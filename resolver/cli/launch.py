@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from resolver.cli import suggesting
 from resolver.cli.ask import ask
 from resolver.cli.options import Line
 from resolver.cli.resolve import level_of
@@ -12,10 +13,11 @@ from resolver.views.terminal import show_resolution
 
 def run(line: Line) -> int:
     """Resolve, say what is launched, and become the engine. Returns only when nothing was started."""
-    answer = ask(line)
+    answer = suggesting.applied(line, ask(line))
     resolution = answer.resolution
     show_resolution(resolution, stderr_page(), level_of(line), answer.notes, command=False)
     if resolution.refused:
+        suggesting.show(line, answer, stderr_page())
         return REFUSED
     if resolution.lookup("print_argv") == "on":
         from resolver.views.formats import argv_lines

@@ -46,6 +46,7 @@ OPTIONS = {
         Option("--context", "TOKENS|TIER", "only this context: tokens such as 25k, or a tier"),
         Option("--knob", "KNOB", "only figures that speak of this knob"),
         Option("--origins", None, "list the numbered rules and where each is implemented"),
+        Option("--apply", "N", "when the launch is refused, take the Nth suggestion instead"),
         Option("--quiet", None, "only what needs attention: no notes, no summary"),
         Option("--verbose", None, "everything: details, positions, all settings"),
         Option("--help", None, "show this help"),

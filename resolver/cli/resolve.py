@@ -16,16 +16,18 @@ def run(line: Line) -> int:
 
         return run_batch(line)
     wanted = format_of(line)
+    from resolver.cli import suggesting
     from resolver.cli.ask import ask
 
-    answer = ask(line)
+    answer = suggesting.applied(line, ask(line))
     resolution = answer.resolution
     if wanted == "json":
         import json
 
         from resolver.views.result import as_json
 
-        put(json.dumps(as_json(resolution, answer.notes), indent=2) + "\n")
+        data = as_json(resolution, answer.notes) | {"suggestions": suggesting.as_json(line, answer)}
+        put(json.dumps(data, indent=2) + "\n")
         return REFUSED if resolution.refused else OK
     from resolver.views.page import stderr_page, stdout_page
     from resolver.views.terminal import show_resolution
@@ -35,6 +37,7 @@ def run(line: Line) -> int:
         return OK
     show_resolution(resolution, stderr_page(), level_of(line), answer.notes, command=False)
     if resolution.refused:
+        suggesting.show(line, answer, stderr_page())
         return REFUSED
     from resolver.views import formats
 
