@@ -75,6 +75,8 @@ def choose_machine(resolver: Resolver, line: Line, request: Request) -> tuple[Ma
     if name:
         from resolver.machines import load_machine
 
+        if ("/" in name or name.endswith((".yaml", ".yml"))) and not os.path.isfile(name):
+            raise UsageError(f"--machine {name} is no file", "give a machine file, or a name of `launch.py machines`")
         return load_machine(resolver.root, name), False
     return probe_machine(resolver, request), True
 

@@ -1,0 +1,85 @@
+"""`launch.py check`: it holds for the product, and it fails where something is wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from resolver.compile import open_resolver
+from resolver.resolve import Resolver
+from resolver.views.check_examples import run_examples
+from resolver.views.matrix import cells
+from resolver.views.origins import Origin, is_there, numbers, origins
+from tests.cli.conftest import Cli
+
+
+@pytest.fixture(scope="module")
+def resolver() -> Resolver:
+    return open_resolver()
+
+
+def test_it_holds(cli: Cli) -> None:
+    ran = cli.run("check", "--origins", "--json")
+    data = json.loads(ran.out)
+    assert ran.status == 0, [o for o in data["origins"] if not o["ok"]] + data["wrong_examples"]
+    assert data["ok"]
+    assert {o["number"] for o in data["origins"] if o["dropped"]} == {"R6", "R8", "R46", "R93", "R108", "R122"}
+    text = cli.run("check", "--origins").out
+    assert "132 numbered rules: 126 implemented, 6 dropped, 0 missing" in text
+    assert text.endswith("everything holds\n")
+
+
+def test_the_numbers() -> None:
+    found = numbers()
+    assert len(found) == 132
+    assert {"R1", "R35b", "R41b", "R41c", "R41d", "R130"} <= set(found)
+    assert not {"R96", "R97", "R131"} & set(found)
+
+
+def test_a_missing_number_is_found(resolver: Resolver) -> None:
+    rules = resolver.rules
+    guard = next(g for g in rules.guards.values() if g.origins == ("R29",))
+    without = replace(rules, guards={**rules.guards, guard.id: replace(guard, origins=("R131",))})
+    found, strangers = origins(without)
+    assert [o.number for o in found if not o.fine] == ["R29"]
+    assert len(strangers) == 1
+    assert "R131" in strangers[0]
+
+
+def test_code_that_is_not_there_is_found() -> None:
+    assert is_there("resolver.resolution:Resolution.diagnostics")
+    assert not is_there("resolver.resolution:Resolution.nothing")
+    assert not is_there("resolver.nothing:x")
+    assert not Origin("R1", broken=["resolver.nothing:x"], places=["somewhere"]).fine
+    assert not Origin("R1", places=["somewhere"], dropped="no").fine
+
+
+def test_a_wrong_example_is_found(resolver: Resolver) -> None:
+    """Claims turned round fail, every one."""
+    guards = {g.id: replace(g, fires=g.silent, silent=g.fires) for g in resolver.rules.guards.values()}
+    arms = {a.name: replace(a, taken=a.passed_over, passed_over=a.taken) for a in resolver.rules.arms.values()}
+    before = resolver.rules
+    resolver.rules = replace(before, guards=guards, arms=arms)
+    try:
+        outcomes = list(run_examples(resolver))
+    finally:
+        resolver.rules = before
+    assert len(outcomes) > 200
+    assert [o for o in outcomes if o.holds] == []
+
+
+def test_every_example_holds(resolver: Resolver) -> None:
+    assert [o for o in run_examples(resolver) if not o.holds] == []
+
+
+def test_every_guard_and_arm_has_examples(resolver: Resolver) -> None:
+    assert [g.id for g in resolver.rules.guards.values() if not g.arm and not (g.fires and g.silent)] == []
+    assert [a.name for a in resolver.rules.arms.values() if not (a.taken and a.passed_over)] == []
+
+
+def test_no_cell_has_two_arms(resolver: Resolver) -> None:
+    found = cells(resolver.rules)
+    assert [c for c in found if len(c.arms) > 1] == []
+    assert {c.capability for c in found} == {"8.0", "8.6", "8.9", "9.0", "12.0", "none"}
