@@ -73,6 +73,8 @@ def refused(flag: Mapping[str, Any]) -> Iterator[list[str]]:
     if flag["choices"]:
         yield words(flag, "no-such-choice")
         if (flag["type"] or "").startswith("optional_") and None not in flag["choices"]:
-            yield words(flag, "None")  # becomes null before the choices are looked at; up to 0.30 they hold the text only
+            yield words(
+                flag, "None"
+            )  # becomes null before the choices are looked at; up to 0.30 they hold the text only
     if kind in ("int", "float", "json") and not (flag["type"] or "").startswith("optional_"):
         yield words(flag, "None")

@@ -55,7 +55,7 @@ def test_text_is_what_the_tool_writes(doc: dict[str, Any]) -> None:
 
 
 def test_sorted(doc: dict[str, Any]) -> None:
-    for part in (doc["flags"], doc["variables"], doc["other_variables"], doc["source"]):
+    for part in (doc["flags"], doc["configs"], doc["variables"], doc["other_variables"], doc["source"]):
         assert list(part) == sorted(part)
     for flag in doc["flags"].values():
         assert list(flag) == sorted(flag)
@@ -65,6 +65,20 @@ def test_sorted(doc: dict[str, Any]) -> None:
 def test_flag_count(doc: dict[str, Any]) -> None:
     """The known counts are of argparse actions; one of them is the positional model."""
     assert len(doc["flags"]) + len(doc["positionals"]) == FLAGS_WITH_MODEL_TAG[doc["version"]]
+
+
+def test_configs(doc: dict[str, Any]) -> None:
+    """Every configuration has a schema that is one, and every dataclass flag has a schema."""
+    for schema in doc["configs"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    dataclasses = {dest for dest, flag in doc["flags"].items() if (flag["type"] or "").endswith("dataclass")}
+    assert dataclasses | {"speculative_config"} <= set(doc["configs"])
+    compilation = jsonschema.Draft202012Validator(doc["configs"]["compilation_config"])
+    assert compilation.is_valid(
+        {"max_cudagraph_capture_size": 32, "custom_ops": ["+rms_norm"], "cudagraph_mode": "FULL"}
+    )
+    assert not compilation.is_valid({"pass-config": {}})
+    assert not compilation.is_valid({"max_cudagraph_capture_size": [32]})
 
 
 def test_no_spelling_twice(doc: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ REQUIREMENTS = Path(__file__).with_name("parser-requirements.txt")
 _START = (
     "import sys, json, importlib; root, name, given, answer = sys.argv[1:5]; sys.argv = ['vllm']; sys.path.insert(0, root);"
     "module = importlib.import_module('tools.engine_data.child.' + name);"
-    "[importlib.import_module('tools.engine_data.child.' + n) for n in ('loading', 'plain', 'fake_cuda', 'attempt', 'tiny_models')];"
+    "[importlib.import_module('tools.engine_data.child.' + n) for n in ('loading', 'plain', 'fake_cuda', 'attempt', 'tiny_models', 'config_schemas')];"
     "sys.path.remove(root);"
     "json.dump(module.run(json.load(open(given))), open(answer, 'w'))"
 )

@@ -1,12 +1,11 @@
-"""Dumps every flag of the real `vllm serve` parser: spellings, action, arity, choices, type, default and config keys."""
+"""Dumps every flag of the real `vllm serve` parser: spellings, action, arity, choices, type and default."""
 
 from __future__ import annotations
 
-import dataclasses
-import typing
 from collections.abc import Callable
 from typing import Any
 
+from tools.engine_data.child.config_schemas import config_schemas
 from tools.engine_data.child.loading import cli_module, load, serve_parser
 from tools.engine_data.child.plain import plain
 
@@ -40,27 +39,6 @@ def _by_behaviour(function: Callable[[str], Any]) -> str:
     raise ValueError(f"an unknown type function answers {answer!r} to the probe")
 
 
-def _dataclass_in(hint: Any) -> Any:
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return hint
-    return next((found for arg in typing.get_args(hint) if (found := _dataclass_in(arg)) is not None), None)
-
-
-def config_keys() -> dict[str, list[str]]:
-    """For each engine argument whose configuration is a dataclass: the keys that its JSON may have."""
-    config = load("vllm.config")
-
-    keys: dict[str, list[str]] = {}
-    holders = [config.VllmConfig]
-    while holders:
-        for name, hint in typing.get_type_hints(holders.pop()).items():
-            found = _dataclass_in(hint)
-            if found is not None and name.endswith("_config") and name not in keys:
-                keys[name] = sorted(f.name for f in dataclasses.fields(found) if f.init and not f.name.startswith("_"))
-                holders.append(found)
-    return keys
-
-
 def _choices(action: Any) -> list[Any] | None:
     return None if action.choices is None else [plain(choice) for choice in action.choices]
 
@@ -70,7 +48,6 @@ def run(payload: Any) -> dict[str, Any]:
     __version__ = load("vllm.version").__version__
 
     _, parser = serve_parser()
-    keys = config_keys()
     flags: dict[str, Any] = {}
     for action in parser._actions:
         if action.dest in flags:
@@ -87,7 +64,6 @@ def run(payload: Any) -> dict[str, Any]:
             "const": plain(action.const) if action.nargs == "?" else None,
             "choices": _choices(action),
             "type": chain,
-            "keys": keys.get(action.dest) if "loads" in chain or "parse_dataclass" in chain else None,
             "default": plain(action.default),
             "default_repr": repr(action.default),
         }
@@ -98,5 +74,8 @@ def run(payload: Any) -> dict[str, Any]:
         "cli_module": cli_module().__name__,
         "allow_abbrev": parser.allow_abbrev,
         "flags": flags,
+        "configs": config_schemas(
+            {dest for dest, flag in flags.items() if {"loads", "parse_dataclass"} & set(flag["type"])}
+        ),
         "variables": sorted(envs.environment_variables),
     }
