@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from resolver.analysis import findings
 from resolver.cli.options import Line
 from resolver.cli.start import OK, REFUSED, put
 from resolver.compile import open_resolver
 from resolver.resolve import Resolver
 from resolver.views.check_examples import run_examples
+from resolver.views.check_findings import lines
 from resolver.views.matrix import cells
 from resolver.views.origins import origins
 from resolver.views.page import Page, dump, stdout_page
@@ -51,7 +53,9 @@ def _report(resolver: Resolver, with_origins: bool) -> dict[str, Any]:
         "wrong_examples": wrong,
         "cells_with_two_arms": twice,
     }
-    report["ok"] = not wrong and not twice
+    analysed = findings(resolver)
+    report["findings"] = [finding.as_json() for finding in analysed]
+    report["ok"] = not wrong and not twice and all(finding.accepted for finding in analysed)
     if with_origins:
         found, strangers = origins(rules)
         report["origins"] = [
@@ -74,6 +78,8 @@ def _show(report: dict[str, Any], page: Page, line: Line) -> None:
     for cell in report["cells_with_two_arms"]:
         where = f"CTX={cell['ctx']} SPEC={cell['spec']} {cell['backend']} on {cell['capability']}"
         page.line(f"two arms cover {where}: {', '.join(cell['arms'])}", "error")
+    for text, style in lines(report["findings"], line.given("--verbose")):
+        page.line(text, style)
     if not quiet:
         page.line("everything holds" if report["ok"] else "not everything holds", "good" if report["ok"] else "error")
 

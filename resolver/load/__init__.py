@@ -18,6 +18,7 @@ from resolver.yaml12 import Document, read
 
 T = TypeVar("T", Setting, Guard)
 
+NO_RULES = ("plugins.yaml", "accepted_findings.yaml")
 SPECIAL = {"knobs.yaml": "knobs", "facts.yaml": "facts", "render.yaml": "render"}
 
 
@@ -35,7 +36,7 @@ def load_rules(root: Path, flags: Collection[str]) -> Rules:
     documents: dict[str, Document] = {}
     for path in rule_files(root):
         shown = str(path.relative_to(root))
-        if path.name == "plugins.yaml":
+        if path.name in NO_RULES:
             continue
         document = collect.attempt(read, path, shown)
         if document is None:

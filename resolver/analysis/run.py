@@ -1,0 +1,29 @@
+"""Run every analysis over one set of rules."""
+
+from __future__ import annotations
+
+from resolver.analysis import arms, documents, rows, unread, values_of_knobs
+from resolver.analysis.accepted import mark
+from resolver.analysis.finding import Finding
+from resolver.analysis.model import Model
+from resolver.resolve import Resolver
+
+
+def run(resolver: Resolver) -> list[Finding]:
+    """All findings, sorted by place."""
+    model = Model(resolver)
+    found = [
+        *rows.rows(model),
+        *rows.guards(model),
+        *rows.same_settings(model),
+        *rows.version_gaps(model),
+        *arms.overlaps(model),
+        *arms.gaps(model),
+        *values_of_knobs.refused_values(model),
+        *unread.unread(model),
+        *documents.examples(resolver),
+        *documents.figures(resolver),
+    ]
+    return sorted(
+        mark(resolver.root, found), key=lambda f: (f.position.file, f.position.line, f.position.column, f.kind)
+    )
