@@ -109,8 +109,8 @@ class Terms:
         if isinstance(term, Fixed):
             return Fixed(coercions.read(part, term.value))
         key: Key = ("free", "reading", part, term)
-        kind = "bool" if part == "loopback" else "int"
-        self.free[key] = Free(kind, 0, 10**40, part in ("number", "gib_bytes"))
+        kind = "bool" if part in ("loopback", "expandable", "mentions_dflash") else "int"
+        self.free[key] = Free(kind, 0, 10**40, part in ("number", "gib_bytes", "thousandths", "expandable"))
         self.behind[key] = (behind,)
         return Base(key)
 
