@@ -29,7 +29,9 @@ def quote(text: str) -> str:
 def assignments(resolver: Resolver, draft: Draft) -> list[tuple[str, str]]:
     """The knobs to type, by variable: all but those of the profile, secrets, and what only the environment can say."""
     out = []
-    for name, given in draft.request.knobs.items():
+    order = list(resolver.rules.knobs)
+    first = {"ctx": -2, "spec": -1}
+    for name, given in sorted(draft.request.knobs.items(), key=lambda item: first.get(item[0], order.index(item[0]))):
         knob = resolver.rules.knobs[name]
         if knob.secret or layer(given) == "profile" or (knob.type == "ignored" and layer(given) == "environment"):
             continue

@@ -19,7 +19,7 @@ _DEEP = ("ctx", "spec", "model")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing typed otherwise: a knob by its variable, an engine flag, or the profile. `after` None: not given at all.
+    """One thing typed otherwise: a knob by its variable, the spelling of a name, an engine flag, or the profile. `after` None: not given at all.
 
     `own`: how many of the user's choices it gives up, on the command line, in the environment or through the profile.
     """
@@ -43,6 +43,8 @@ class Change:
     def __str__(self) -> str:
         if self.after is None:
             return f"without {self.name}"
+        if self.kind == "spelling":
+            return f"{self.after} for {self.name}"
         return f"--profile {self.after}" if self.kind == "profile" else f"{self.name}={self.after}"
 
 
@@ -79,12 +81,16 @@ def shown(knob: Knob, text: str | None) -> str | None:
     return mask_text(text) if knob.type == "words" else text
 
 
-def set_knob(draft: Draft, knob: Knob, text: str, weight: int = 0) -> Draft:
-    """The knob given on the command line."""
+def set_knob(draft: Draft, knob: Knob, text: str, weight: int = 0, spelling: bool = False) -> Draft:
+    """The knob given on the command line. `spelling`: the text is what the user meant, so that no choice is given up."""
     before = draft.request.knobs.get(knob.name)
     knobs = {**draft.request.knobs, knob.name: Given(text, "argument")}
     change = Change(
-        "knob", knob.env, shown(knob, before.text if before else None), shown(knob, text), int(before is not None)
+        "knob",
+        knob.env,
+        shown(knob, before.text if before else None),
+        shown(knob, text),
+        int(before is not None and not spelling),
     )
     deep = 4 if knob.name in _DEEP else 0
     return Draft(replace(draft.request, knobs=knobs), (*draft.changes, change), draft.weight + weight + deep)

@@ -138,6 +138,11 @@ def values(rules: Rules, knob: Knob, text: str | None, bad: bool = False) -> lis
     return [t for t in dict.fromkeys([*corrected, *found]) if t != text]
 
 
+def spelling(knob: Knob, old: str, new: str) -> bool:
+    """Whether the new text is the old one, spelt right."""
+    return bool(knob.allowed or knob.type in ("switch", "zero_one")) and new in _corrected(knob, old)[:1]
+
+
 def _corrected(knob: Knob, text: str) -> list[str]:
     """What a text that cannot be used was perhaps meant to be."""
     import difflib

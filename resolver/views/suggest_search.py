@@ -121,7 +121,7 @@ class Search:
             for draft in out:
                 if knob is not None and not knob.secret and knob.name not in asked.knobs:
                     made = drafts.set_knob(draft, knob, text)
-                    ways.append(replace(made, changes=(*draft.changes, Change("knob", word, None, f"{knob.env}", 1))))
+                    ways.append(replace(made, changes=(*draft.changes, Change("spelling", word, None, knob.env, 0))))
                 ways.append(
                     replace(
                         draft, changes=(*draft.changes, Change("knob", word, None, None, 1)), weight=draft.weight + 2
@@ -161,9 +161,10 @@ class Search:
             given = draft.request.knobs.get(name)
             bad = refusal.key.startswith("bad ")
             for i, text in enumerate(reach.values(self.rules, knob, given.text if given else None, bad)):
-                made = self._change(node, draft, name, text, 2 + min(i, 2) // 2)
-                if made is not None:
-                    yield made
+                if bad and given and reach.spelling(knob, given.text, text):
+                    yield drafts.set_knob(draft, knob, text, spelling=True)
+                elif (other := self._change(node, draft, name, text, 2 + min(i, 2) // 2)) is not None:
+                    yield other
         if "ctx" in knobs and draft.request.profile and "--profile" not in draft.names:
             for name in self.rules.profiles:
                 if name != draft.request.profile:

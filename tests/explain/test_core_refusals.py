@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.explain.requests import ask, random_request, resolver, resolutions
+from tests.explain.requests import ask, random_request, resolutions, resolver
 
 
 def test_refused_is_what_the_diagnostics_say() -> None:
