@@ -5,19 +5,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from resolver.analysis.finding import Finding, Witness
 
 if TYPE_CHECKING:
     from resolver.resolve import Resolver
+    from resolver.views.check_examples import Outcome
 
 
-def findings(resolver: Resolver) -> list[Finding]:
-    """Everything that is wrong with the rules, in the order of files and lines; accepted findings are marked, not left out."""
+def findings(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> list[Finding]:
+    """Everything that is wrong with the rules, in the order of files and lines; accepted findings are marked, not left out.
+
+    `outcomes`: those of the examples, where they have been run already.
+    """
     from resolver.analysis.run import run
 
-    return run(resolver)
+    return run(resolver, outcomes)
 
 
 __all__ = ["Finding", "Witness", "findings"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from resolver.compile.helpers import _version
 from resolver.diagnostics import Position
 from resolver.model import Example
 from resolver.resolve import Resolver
-from resolver.views.check_examples import DEFAULT_MACHINE, run_examples
+from resolver.views.check_examples import DEFAULT_MACHINE, Outcome, run_examples
 
 _FIGURE = re.compile(r"\bid: \"?([A-Za-z0-9][A-Za-z0-9._-]*)\"?")
 _ENGINE = re.compile(r"\bengine: \"?([0-9][0-9.]*)\"?")
@@ -36,10 +36,10 @@ def as_request(resolver: Resolver, example: Example) -> dict[str, Any]:
     )
 
 
-def examples(resolver: Resolver) -> Iterator[Finding]:
-    """Examples that do not do what they say; each is its own witness."""
+def examples(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> Iterator[Finding]:
+    """Examples that do not do what they say; each is its own witness. `outcomes`: those of examples that have been run."""
     known: dict[Position, Example] = {}
-    for outcome in run_examples(resolver):
+    for outcome in run_examples(resolver) if outcomes is None else outcomes:
         if outcome.holds:
             continue
         known = known or _all_examples(resolver)

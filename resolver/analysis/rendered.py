@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 def set_by_launcher(model: Model, dest: str) -> int:
     """The requests in which the launcher's own argv has a flag of this destination."""
     found = []
+    flags = {flag for e in model.engines for flag, to in model.resolver.plan(e).spelled.items() if to == dest}
     for entry in model.rules.argv:
+        if not (isinstance(entry, (Flag, JsonFlag)) and ({entry.flag, getattr(entry, "off", None)} & flags)):
+            continue
         if isinstance(entry, JsonFlag):
             there = _engines(model, entry.flag, dest)
             gate = (
@@ -26,7 +29,7 @@ def set_by_launcher(model: Model, dest: str) -> int:
                 else 1
             )
             found.append(model.space.both(there, gate))
-        elif isinstance(entry, Flag):
+        else:
             for term, where in model.values(entry.source):
                 found += [
                     model.space.both(where, _cell(model, entry, dest, term, c, n)) for c, n in model.cells_of(term)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from resolver.analysis import arms, documents, rows, unread, values_of_knobs
 from resolver.analysis.accepted import mark
 from resolver.analysis.finding import Finding
 from resolver.analysis.model import Model
 from resolver.resolve import Resolver
+from resolver.views.check_examples import Outcome
 
 
-def run(resolver: Resolver) -> list[Finding]:
-    """All findings, sorted by place."""
+def run(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> list[Finding]:
+    """All findings, sorted by place. `outcomes`: those of the examples, where they have been run."""
     model = Model(resolver)
     found = [
         *rows.rows(model),
@@ -21,7 +24,7 @@ def run(resolver: Resolver) -> list[Finding]:
         *arms.gaps(model),
         *values_of_knobs.refused_values(model),
         *unread.unread(model),
-        *documents.examples(resolver),
+        *documents.examples(resolver, outcomes),
         *documents.figures(resolver),
     ]
     return sorted(

@@ -109,8 +109,9 @@ class Terms:
         if isinstance(term, Fixed):
             return Fixed(coercions.read(part, term.value))
         key: Key = ("free", "reading", part, term)
-        kind = "bool" if part in ("loopback", "expandable", "mentions_dflash") else "int"
-        self.free[key] = Free(kind, 0, 10**40, part in ("number", "gib_bytes", "thousandths", "expandable"))
+        gives = str(coercions.READINGS[part].__annotations__["return"])
+        kind = "bool" if "bool" in gives else "int" if "int" in gives else "text"
+        self.free[key] = Free(kind, 0, 10**40, "None" in gives)
         self.behind[key] = (behind,)
         return Base(key)
 

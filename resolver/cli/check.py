@@ -53,7 +53,7 @@ def _report(resolver: Resolver, with_origins: bool) -> dict[str, Any]:
         "wrong_examples": wrong,
         "cells_with_two_arms": twice,
     }
-    analysed = findings(resolver)
+    analysed = findings(resolver, outcomes)
     report["findings"] = [finding.as_json() for finding in analysed]
     report["ok"] = not wrong and not twice and all(finding.accepted for finding in analysed)
     if with_origins:

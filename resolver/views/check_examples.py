@@ -63,7 +63,8 @@ def _outcome(resolver: Resolver, owner: str, claim: str, example: Example) -> Ou
         return Outcome(owner, claim, example.position, False, error.message)
     except RulesError as error:
         return Outcome(owner, claim, example.position, False, error.diagnostics[0].message)
-    problems = [d.message for d in resolution.diagnostics if d.rule.startswith(("unknown-", "bad-", "secret-"))]
+    problems = [d.message for d in resolution.request.problems]
+    problems += [f"{name} {r.problem}" for name, r in resolution.readings.items() if r.problem]
     if claim in ("fires", "silent"):
         spoke = owner in {guard.id for guard in resolution.fired}
         holds = spoke == (claim == "fires")
