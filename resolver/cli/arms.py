@@ -7,7 +7,7 @@ from resolver.cli.start import OK, put
 from resolver.compile import open_resolver
 from resolver.diagnostics import UsageError, nearest
 from resolver.model import Rules
-from resolver.views.matrix import CAPABILITIES, Cell, cells
+from resolver.views.matrix import CAPABILITIES, Cell, cells, how_taken, needs_of
 from resolver.views.page import dump, stdout_page
 
 
@@ -28,25 +28,28 @@ def run(line: Line) -> int:
         with_arm = sum(1 for c in found if c.arms)
         measured = sum(1 for c in found if c.measured)
         page.line(f"{len(found)} cells: {with_arm} with an arm, {measured} of these measured", "bold")
-    head = ("CTX", "SPEC", "backend", "GPU", "arm", "KV cache", "measured on", "taken", "needs")
-    page.table(head, [_row(resolver.rules, cell) for cell in found])
+    head = ("CTX", "SPEC", "backend", "GPU", "arm", "measured on")
+    page.table(head, [_row(cell) for cell in found])
+    if not line.given("--quiet"):
+        page.line()
+        page.line("arms", "bold")
+        page.pairs(
+            [_about(resolver.rules, name) for name in dict.fromkeys(c.arms[0] for c in found if c.arms)], indent=2
+        )
     return OK
 
 
-def _row(rules: Rules, cell: Cell) -> tuple[str, ...]:
-    if not cell.arms:
-        return cell.ctx, cell.spec, cell.backend, cell.capability, "no arm", "", "", "", ""
-    return (
-        cell.ctx,
-        cell.spec,
-        cell.backend,
-        cell.capability,
-        cell.arms[0],
-        cell.kv_cache_dtype or "",
-        cell.measured or "not measured",
-        cell.chosen,
-        "; ".join(cell.needs) or "nothing",
-    )
+def _row(cell: Cell) -> tuple[str, ...]:
+    arm = cell.arms[0] if cell.arms else "no arm"
+    measured = (cell.measured or "not measured") if cell.arms else ""
+    return cell.ctx, cell.spec, cell.backend, cell.capability, arm, measured
+
+
+def _about(rules: Rules, name: str) -> tuple[str, str]:
+    """An arm's name, and how it is taken and what it needs."""
+    arm = rules.arms[name]
+    needs = "; ".join(needs_of(rules, arm))
+    return name, f"{arm.help}; taken {how_taken(rules, arm)}; needs {needs or 'nothing more'}"
 
 
 def _capability(line: Line, root: object) -> str | None:

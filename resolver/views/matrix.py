@@ -101,7 +101,7 @@ def _cell(rules: Rules, key: tuple[str, str, str, str], arms: list[Arm]) -> Cell
         str(dtype.value) if isinstance(dtype, Const) else None,
         arm.measured.get(capability),
         how_taken(rules, arm),
-        tuple(_needs(rules, arm)),
+        tuple(needs_of(rules, arm)),
     )
 
 
@@ -109,8 +109,8 @@ def how_taken(rules: Rules, arm: Arm) -> str:
     """What a user does to get the arm: nothing, where it may be taken by default."""
     asked = _asked(rules, arm.chosen_by) if arm.chosen_by is not None else ""
     if arm.eligible is None:
-        return asked or "always"
-    return f"by default, or {asked}" if asked else "by default"
+        return f"with {asked}" if asked else "always"
+    return f"by default, or with {asked}" if asked else "by default"
 
 
 def _asked(rules: Rules, condition: Condition) -> str:
@@ -125,7 +125,20 @@ def _asked(rules: Rules, condition: Condition) -> str:
     return condition_text(condition)
 
 
-def _needs(rules: Rules, arm: Arm) -> Iterator[str]:
+def needs_of(rules: Rules, arm: Arm) -> Iterator[str]:
+    """What must be there once the arm is taken."""
     for guard in rules.guards.values():
         if guard.arm == arm.name and isinstance(guard.when, All) and isinstance(guard.when.parts[-1], Not):
-            yield condition_text(guard.when.parts[-1].inner)
+            text = condition_text(guard.when.parts[-1].inner)
+            for name, shown in NAMES.items():
+                text = text.replace(name, shown)
+            yield text
+
+
+NAMES = {
+    "installed is": "the plugin",
+    "engine.choices.": "the engine's ",
+    "gpu.capability": "compute capability",
+    "fa2_fp8kv is not on": "FA2_FP8KV is not 1",
+}
+"""How the names in what an arm needs are said."""

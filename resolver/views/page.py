@@ -18,13 +18,17 @@ STYLES = {
 
 
 class Page(Protocol):
-    """What a view needs: lines in a style, lists of pairs, and tables."""
+    """What a view needs: lines in a style, lists of pairs, tables, and text that must stay as it is to be copied."""
+
+    width: int
 
     def line(self, text: str = "", style: str = "", indent: int = 0) -> None: ...
 
     def pairs(self, rows: Sequence[tuple[str, str]], indent: int = 0) -> None: ...
 
     def table(self, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
+
+    def verbatim(self, text: str) -> None: ...
 
 
 def page(stream: TextIO | None, write: Callable[[str], None]) -> Page:
@@ -58,8 +62,13 @@ def _width(stream: TextIO) -> int:
 class PlainPage:
     """Plain text: one finding a line, nothing wrapped, so that it can be searched."""
 
+    width = 110
+
     def __init__(self, write: Callable[[str], None]) -> None:
         self.write = write
+
+    def verbatim(self, text: str) -> None:
+        self.write(clean(text) + "\n")
 
     def line(self, text: str = "", style: str = "", indent: int = 0) -> None:
         self.write(f"{' ' * indent}{clean(text)}".rstrip() + "\n")

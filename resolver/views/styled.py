@@ -36,6 +36,9 @@ class StyledPage:
         console.print(thing)
         self.write("\n".join(line.rstrip() for line in buffer.getvalue().split("\n")))
 
+    def verbatim(self, text: str) -> None:
+        self.write(clean(text) + "\n")
+
     def line(self, text: str = "", style: str = "", indent: int = 0) -> None:
         body = Text(clean(text), style=STYLES.get(style, style), overflow="fold")
         self._draw(Padding(body, (0, 0, 0, indent)) if indent else body)

@@ -205,16 +205,23 @@ def _settings(resolution: Resolution, page: Page) -> None:
 
 
 def show_command(resolution: Resolution, page: Page) -> None:
-    """The command, a flag and its value to a line, so that it can be read and copied."""
+    """The command, broken where a shell allows it, so that it can be read and copied whole."""
     from resolver.views.formats import shell_words
 
-    lines: list[str] = []
-    for word in shell_words(resolution):
-        starts = word.startswith("-") and not word[1:2].isdigit()
-        if lines and (not starts or len(lines[-1]) + len(word) < 60) and len(lines[-1]) + len(word) < 110:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
     page.line("command", "bold")
+    first, *words = shell_words(resolution)
+    pieces: list[str] = []
+    for word in words:
+        flag = word.startswith("-") and not word[1:2].isdigit()
+        if pieces and not flag and pieces[-1].startswith("--") and " " not in pieces[-1]:
+            pieces[-1] += f" {word}"
+        else:
+            pieces.append(word)
+    lines = [f"cd {quote(str(resolution.resolver.root))} && {first}"]
+    for piece in pieces:
+        if len(lines[-1]) + 1 + len(piece) <= max(page.width - 6, 20):
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
     for i, text in enumerate(lines):
-        page.line(text + (" \\" if i + 1 < len(lines) else ""), indent=2 if not i else 4)
+        page.verbatim(("  " if not i else "    ") + text + (" \\" if i + 1 < len(lines) else ""))

@@ -166,3 +166,11 @@ def test_arms_filters(cli: Cli) -> None:
     assert len(both) == len(measured) + len(unmeasured)
     assert len(json.loads(cli.run("arms", "--all", "--json").out)["cells"]) > len(both)
     assert "not measured" in cli.run("arms", "--unmeasured").out
+
+
+@pytest.mark.parametrize("request_words", REQUESTS)
+def test_the_command_of_the_table_can_be_copied(cli: Cli, request_words: tuple[str, ...]) -> None:
+    table = cli.run("resolve", "--machine", "rtx-3090", "--format", "table", *request_words).out
+    copied = table.partition("\ncommand\n")[2].replace("\\\n", " ")
+    shell = cli.run("resolve", "--machine", "rtx-3090", "--format", "shell", *request_words).out
+    assert shlex.split(copied) == shlex.split(shell)

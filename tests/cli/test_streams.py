@@ -218,3 +218,13 @@ def test_an_unexpected_error_is_one_line(cli: Cli, tmp_path: Path) -> None:
         check=False,
     )
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+def test_the_command_on_a_terminal_can_be_copied(cli: Cli, columns: int) -> None:
+    import shlex
+
+    _, text = terminal(cli, *WORDS, columns=columns, NO_COLOR="1")
+    copied = text.partition("\ncommand\n")[2].replace("\\\n", " ")
+    shell = cli.run(*WORDS, "--format", "shell").out
+    assert shlex.split(copied) == shlex.split(shell)
