@@ -150,14 +150,14 @@ def fill(resolution: Resolution, text: str) -> str:
 
 
 def _instead(resolution: Resolution, guard: Guard) -> str | None:
+    knobs = resolution.rules.knobs
     ways = []
     for change in guard.instead:
-        words = [
-            f"{resolution.rules.knobs[k].env} unset" if v is None else f"{resolution.rules.knobs[k].env}={v}"
-            for k, v in change.items()
-        ]
-        ways.append(" and ".join(words))
-    return "set " + ", or ".join(ways) if ways else None
+        set_to = [f"{knobs[k].env}={v}" for k, v in change.items() if v is not None]
+        unset = [knobs[k].env for k, v in change.items() if v is None]
+        parts = [f"{verb} {' and '.join(words)}" for verb, words in (("set", set_to), ("unset", unset)) if words]
+        ways.append(" and ".join(parts))
+    return ", or ".join(ways) or None
 
 
 def _guard(resolution: Resolution, guard: Guard) -> Diagnostic:
@@ -190,7 +190,7 @@ def _no_arm(resolution: Resolution) -> Diagnostic:
         }
     )
     fix = (
-        f"for this CTX and SPEC there are arms with ATTENTION_BACKEND={' or '.join(backends)}, or leave it unset"
+        f"use ATTENTION_BACKEND={' or '.join(backends)}, or leave it unset"
         if backends
         else "see `launch.py arms` for what there is"
     )
@@ -297,7 +297,7 @@ def _attention(resolution: Resolution) -> Iterator[Diagnostic]:
             "refuse",
             "backend-does-not-serve-cache",
             f"{shown} does not serve {whose} with a {dtype or 'auto'} cache on compute capability {capability} in vLLM {resolution.engine.name}{because}",
-            f"backends that do: {serve}"
+            f"use one of the backends that do: {serve}"
             if verdict.serves
             else "no backend of this engine does: choose another CTX or cache dtype",
             causes=causes(

@@ -100,13 +100,13 @@ def engine_files(root: Path, name: str) -> list[Path]:
     version, *extra = name.split("+")
     known = versions(root)
     if version not in known:
-        raise UsageError(f"engine {version!r} is not known", f"known versions: {', '.join(known)}")
+        raise UsageError(f"engine {version!r} is not known", f"use one of the known versions: {', '.join(known)}")
     for overlay in extra:
         if overlay not in overlays(root):
             near = nearest(overlay, overlays(root))
             raise UsageError(
                 f"overlay {overlay!r} is not known",
-                f"did you mean {near!r}?" if near else f"known overlays: {', '.join(overlays(root))}",
+                f"did you mean {near!r}?" if near else f"use one of the known overlays: {', '.join(overlays(root))}",
             )
     folder = root / "rules" / "engines"
     return [folder / f"vllm-{version}.json", *(folder / "overlays" / f"{overlay}.yaml" for overlay in extra)]
