@@ -12,6 +12,7 @@ from tests.engine.test_engine_files import reference
 from tools.engine_data.child.check_configs import DRAFTER, TARGET
 
 PINNED = "0.31.0"
+pytestmark = pytest.mark.slow
 EXPANDABLE = {"offload+expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}}
 
 

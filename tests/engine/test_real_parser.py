@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema
 import pytest
 
 from tests.engine import samples
@@ -13,6 +14,7 @@ from tests.engine.real_parser import VARIABLE, available, parse_many
 from tests.engine.test_engine_files import FLAGS_WITH_MODEL_TAG, document
 
 PINNED = "0.31.0"
+pytestmark = pytest.mark.slow
 
 # words behind `vllm serve`, and None (accepted) or a part of the reason
 SPELLINGS: list[tuple[list[str], str | None]] = [
@@ -130,6 +132,39 @@ def test_data_says_what_the_parser_does(version: str) -> None:
         if ok or reason.startswith("validate: ")
     ]
     assert (late, taken) == ([], [])
+
+
+IN_CONFIGS: tuple[Any, ...] = (None, True, 1, 7, -1, 0.5, "", "x", "FULL", [1], ["+rms_norm"], {"a": 1}, {})
+
+
+def test_config_schemas_take_nothing_that_the_parser_refuses() -> None:
+    """Every key of every configuration with many values: what fits the schema is parsed, but for checks that are code.
+
+    Checks that are code show as "Value error" (a validator) or as another exception's name, and no schema can hold them.
+    """
+    needs(PINNED)
+    doc = document(PINNED)
+    lines, fits = [], []
+    for dest, schema in doc["configs"].items():
+        if not doc["flags"][dest]["type"].endswith("dataclass"):
+            continue
+        validator = jsonschema.Draft202012Validator(schema)
+        for key in (*schema["properties"], "no_such_key"):
+            for value in IN_CONFIGS:
+                config = dict.fromkeys(schema.get("required", ()), "x") | {key: value}
+                lines.append(["m", f"{doc['flags'][dest]['spellings'][0]}={json.dumps(config)}"])
+                fits.append(validator.is_valid(config))
+    answers = parse_many(PINNED, lines)
+    code = [not ok and ("Value error" in reason or not reason.startswith("argument ")) for ok, reason in answers]
+    wrong = [
+        (line[1], reason[:150])
+        for line, fit, (ok, reason), by_code in zip(lines, fits, answers, code, strict=True)
+        if fit and not ok and not by_code
+    ]
+    assert sum(fits) > 300
+    assert sum(code) < 60
+    assert wrong == []
+    assert not any(ok for line, (ok, _) in zip(lines, answers, strict=True) if "no_such_key" in line[1])
 
 
 def test_a_command_line_with_its_program() -> None:

@@ -83,6 +83,15 @@ def with_names(held: Any, adapter: Any, schema: dict[str, Any]) -> dict[str, Any
     return schema
 
 
+def without_private(schema: dict[str, Any], held: Any, by_name: dict[str, Any]) -> dict[str, Any]:
+    """The schema without fields that the class fills itself: pydantic describes them, and refuses them as unknown keys."""
+    for part, owner in [(schema, held), *((d, by_name.get(n)) for n, d in schema.get("$defs", {}).items())]:
+        if owner is not None and "properties" in part:
+            private = {field.name for field in dataclasses.fields(owner) if not field.init}
+            part["properties"] = {name: value for name, value in part["properties"].items() if name not in private}
+    return schema
+
+
 def config_schemas(wanted: Collection[str]) -> dict[str, Any]:
     """A schema for each wanted flag whose JSON the engine validates with a dataclass; parts that only code checks are `{}`."""
     adapter = load("pydantic").TypeAdapter
@@ -94,10 +103,12 @@ def config_schemas(wanted: Collection[str]) -> dict[str, Any]:
         def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
             return {}
 
+    held_by = classes()
+    by_name = {held.__name__: held for held in held_by.values()}
     found: dict[str, Any] = {}
-    for name, held in sorted(classes().items()):
+    for name, held in sorted(held_by.items()):
         if name in wanted:
             validator = adapter(held)
             schema = bare(validator.json_schema(schema_generator=Lenient, mode="validation"))
-            found[name] = with_names(held, validator, schema)
+            found[name] = with_names(held, validator, without_private(schema, held, by_name))
     return found
