@@ -112,7 +112,7 @@ class _Reader:
             parts = tuple(self.mapping(item, (*path, i)) for i, item in enumerate(value))
             return Any_(parts) if key == "any" else All(parts)
         if not NAME.match(key):
-            return self.fail(path, f"{key!r} is not a name", "names are words joined by dots")
+            return self.fail(path, f"{key!r} is not a name", "write words joined by dots")
         return self.value(key, value, path)
 
     def value(self, name: str, value: Any, path: Path) -> Condition:

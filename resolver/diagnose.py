@@ -299,7 +299,7 @@ def _attention(resolution: Resolution) -> Iterator[Diagnostic]:
             f"{shown} does not serve {whose} with a {dtype or 'auto'} cache on compute capability {capability} in vLLM {resolution.engine.name}{because}",
             f"use one of the backends that do: {serve}"
             if verdict.serves
-            else "no backend of this engine does: choose another CTX or cache dtype",
+            else "choose another CTX or cache dtype: no backend of this engine does",
             causes=causes(
                 resolution,
                 iter(

@@ -32,7 +32,7 @@ def read_accepted(root: Path) -> dict[str, tuple[str, Position]]:
                         "error",
                         "accepted",
                         f"{key!r} is not `KIND RULE: reason`",
-                        f"kinds: {', '.join(KINDS)}",
+                        f"use one of {', '.join(KINDS)}",
                         position,
                     )
                 ]

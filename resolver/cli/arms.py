@@ -74,7 +74,7 @@ def _known(option: str, value: str | None, known: list[str]) -> None:
         near = nearest(value, names)
         raise UsageError(
             f"there is no cell with {option} {value[:40]}",
-            f"did you mean {near}?" if near else f"there are {', '.join(names)}",
+            f"did you mean {near}?" if near else f"use one of {', '.join(names)}",
         )
 
 

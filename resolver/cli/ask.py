@@ -119,5 +119,5 @@ def choose_engine(
         whose = "the engine in ENGINE_VENV" if probed else f"the engine of machine {machine.name}"
         raise UsageError(
             f"{whose} is vLLM {machine.engine}, which is not among the known ones ({error.message})",
-            f"name the one to resolve for with --engine; known versions: {', '.join(versions(resolver.root))}",
+            f"use --engine with one of {', '.join(versions(resolver.root))}",
         ) from None

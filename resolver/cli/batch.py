@@ -106,7 +106,7 @@ def _check(data: Any) -> None:
     for key in data:
         if key not in KEYS:
             near = nearest(key, KEYS)
-            fix = f"did you mean {near}?" if near else f"parts of a request: {', '.join(KEYS)}"
+            fix = f"did you mean {near}?" if near else f"use some of {', '.join(KEYS)}"
             raise BadLine(f"a request has no part {key[:40]!r}", fix)
     for key in ("profile", "engine"):
         if not isinstance(data.get(key), (str, type(None))):

@@ -27,7 +27,9 @@ class Command:
 COMMANDS = {
     command.name: command
     for command in (
-        Command("launch", "start the server (this is what happens without a command)", (*ASKING, "--apply", *TALK), True),
+        Command(
+            "launch", "start the server (this is what happens without a command)", (*ASKING, "--apply", *TALK), True
+        ),
         Command(
             "resolve",
             "print the launch instead of starting it",
@@ -102,9 +104,9 @@ def _command(line: Line) -> Command:
     if near:
         fix = f"did you mean {near}?"
     elif "-" in word and word.split("-")[0] in ("mtp", "dflash2", "off", "cpu"):
-        fix = f"a profile is given as --profile {shown}"
+        fix = f"write --profile {shown}, if the profile is meant"
     else:
-        fix = f"commands: {', '.join(COMMANDS)}; a knob is given as KNOB=value"
+        fix = f"use one of {', '.join(COMMANDS)}, or give a knob as KNOB=value"
     raise UsageError(f"there is no command {shown} (argument {at})", fix)
 
 
@@ -121,7 +123,7 @@ def _fits(command: Command, line: Line) -> None:
         word, at = spare[0]
         raise UsageError(
             f"argument {at} is one word too many for `launch.py {command.name}`: {shown_word(word)}",
-            "a knob is given as KNOB=value, and flags of the engine go after `--`",
+            "give a knob as KNOB=value, and flags of the engine after `--`",
         )
     if not command.asks:
         if line.assignments:

@@ -55,7 +55,7 @@ def _named(table: KnobTable, word: str) -> Knob:
     name = knob_name(table, word) or knob_name(table, word.upper())
     if name is None:
         near = nearest(word, list(table.by_variable))
-        fix = f"did you mean {near}?" if near else "`launch.py knobs` lists them"
+        fix = f"did you mean {near}?" if near else "see `launch.py knobs`"
         raise UsageError(f"there is no knob {shown_word(word)}", fix)
     return table.knobs[name]
 

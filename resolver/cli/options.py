@@ -119,7 +119,7 @@ def _option(name: str, at: int) -> Option:
         return OPTIONS[full]
     near = nearest(name, list(OPTIONS)) if name.startswith("--") else None
     shown = name if len(name) <= 40 and name.isprintable() else name[:30].encode("ascii", "replace").decode() + "..."
-    fix = "flags of the engine go after `--`; see `launch.py --help` for the options"
+    fix = "put flags of the engine after `--`; see `launch.py --help` for the options"
     raise UsageError(f"there is no option {shown} (argument {at})", f"did you mean {near}? {fix}" if near else fix)
 
 

@@ -91,7 +91,7 @@ def _explain(error: Exception, program: Path) -> LaunchError:
     if number == errno.ENOENT:
         return LaunchError(
             f"the engine {program} is there and the interpreter in its first line is not",
-            "the environment was moved or its Python removed: make it again",
+            "make the environment again: it was moved, or its Python removed",
         )
     if number == errno.ENOEXEC:
         return LaunchError(f"the engine {program} is not a program for this machine", "install vLLM again")

@@ -50,7 +50,7 @@ def select(rules: Rules, evidence: Evidence, wanted: Wanted) -> list[Figure]:
     tokens = _tokens(wanted.context)
     hardware = wanted.hardware.casefold() if wanted.hardware else None
     if hardware and not any(_on(evidence, f, hardware) for f in evidence.figures.values()):
-        raise UsageError(f"no figure was measured on {wanted.hardware!r}", f"hardware: {', '.join(evidence.hardware)}")
+        raise UsageError(f"no figure was measured on {wanted.hardware!r}", f"use one of {', '.join(evidence.hardware)}")
 
     def fits(f: Figure) -> bool:
         if arm is not None and not (f.id in rules.arms[arm].figures or of_arm(f, rules.arms[arm])):

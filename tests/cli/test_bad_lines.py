@@ -17,7 +17,7 @@ BAD: list[tuple[tuple[str, ...], dict[str, str], int, str]] = [
     (("dflash2-long",), {}, 2, "--profile dflash2-long"),
     (("what",), {}, 2, "there is no command what"),
     (("--machin", "rtx-3090"), {}, 2, "did you mean --machine?"),
-    (("--max-num-seqs", "4"), {}, 2, "flags of the engine go after `--`"),
+    (("--max-num-seqs", "4"), {}, 2, "put flags of the engine after `--`"),
     (("--api-key", SECRET), {}, 2, "--api-key"),
     ((f"--api-key={SECRET}",), {}, 2, "--api-key"),
     (("-x",), {}, 2, "there is no option -x"),
