@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from resolver.coercions import number
@@ -27,7 +27,7 @@ FREE_TYPES = frozenset({"text", "path", "words", "secret", "host", "ignored"})
 class Given:
     """One knob as somebody set it: the text, and where it came from (`environment CTX`, `argument 3`)."""
 
-    text: str
+    text: str = field(repr=False)
     origin: str
 
 
@@ -36,8 +36,8 @@ class Reading:
     """What a text means: `state` is EMPTY or GIVEN, or UNSET with a `problem` when it cannot be used."""
 
     state: int
-    value: Value
-    text: str | None
+    value: Value = field(repr=False)
+    text: str | None = field(repr=False)
     problem: str | None = None
     fix: str | None = None
 

@@ -16,27 +16,48 @@ _NOT_SECRET = re.compile(
 HIDDEN = "***"
 
 
+_FULL = ("--api-key", "--hf-token")
+_FLAG = re.compile(r"--[a-z]|-[a-zO]{1,2}([.=0-9]|\Z)")
+_IN_JSON = re.compile(r"""("([^"\\]*)"\s*:\s*)"(?:[^"\\]|\\.)*("|\Z)""")
+
+
 @lru_cache(maxsize=4096)
 def secret_flag(flag: str) -> bool:
-    """Whether a flag's value is a key: by its name, so that a misspelt flag counts too."""
+    """Whether a flag's value is a key: by its name, so that a misspelt or shortened flag counts too."""
     name = flag.replace("_", "-").lower()
-    if name.startswith("--api") or name in ("--hf-token", "--hf-t", "--hf-to", "--hf-tok", "--hf-toke"):
+    if len(name) > 2 and any(full.startswith(name) for full in _FULL):
+        return True
+    if name.startswith("--api"):
         return not name.startswith("--api-server")
+    return _secret_name(name)
+
+
+def _secret_name(name: str) -> bool:
     return bool(_SECRET_WORD.search(name)) and not _NOT_SECRET.search(name)
 
 
+def _hide_in_json(word: str) -> str:
+    """A JSON value with the texts under names such as `api_key` hidden."""
+    return _IN_JSON.sub(lambda m: f'{m[1]}"{HIDDEN}"' if _secret_name(m[2].replace("_", "-")) else m[0], word)
+
+
 def mask(words: Iterable[str]) -> list[str]:
-    """The words with every secret value replaced."""
+    """The words with every secret value replaced: all that follows a secret flag, up to the next word that looks like a flag."""
     out: list[str] = []
-    hiding = False
+    hiding = first = False
     for word in words:
-        if word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
-            name, eq, _ = word.partition("=")
-            hiding = secret_flag(name)
-            out.append(f"{name}={HIDDEN}" if hiding and eq else word)
-            hiding = hiding and not eq
+        name, eq, value = word.partition("=")
+        if word.startswith("-") and len(word) > 1 and not word[1].isdigit() and secret_flag(name.split()[0]):
+            # where a secret is expected, what looks like a secret flag may be the secret itself
+            shown = name.split()[0] if not first else HIDDEN
+            out.append(f"{shown}={HIDDEN}" if eq else f"{shown} {HIDDEN}" if shown != name and not first else shown)
+            hiding, first = True, not (value or shown != name)
+        elif hiding and (first or not _FLAG.match(word)):
+            out.append(HIDDEN)
+            first = False
         else:
-            out.append(HIDDEN if hiding else word)
+            hiding = first = False
+            out.append(_hide_in_json(word) if '"' in word else word)
     return out
 
 
@@ -48,10 +69,13 @@ def mask_text(text: str) -> str:
 
 
 def strip_values(message: str, words: Sequence[str]) -> str:
-    """A parser's message without the values of the words it quotes."""
-    for word in sorted({w for w in words if "=" in w}, key=len, reverse=True):
-        message = message.replace(word, word.partition("=")[0])
+    """A parser's message without the keys among the words it quotes."""
     for word, shown in zip(words, mask(words), strict=True):
-        if shown == HIDDEN and word:
-            message = message.replace(word, HIDDEN)
+        if shown == word or not word:
+            continue
+        hidden = word if shown == HIDDEN else word.partition("=")[2] or word
+        for form in sorted({word, hidden, repr(word)[1:-1], repr(hidden)[1:-1]} - {""}, key=len, reverse=True):
+            message = message.replace(form, shown if form == word else HIDDEN)
+        if any(len(part) > 3 and part in message for part in re.findall(r"\w+", hidden)):
+            return "one of the flags that carry a key, or the word behind it (not shown)"
     return message

@@ -24,6 +24,9 @@ class Token:
     text: str
     source: str
 
+    def __repr__(self) -> str:
+        return f"Token({'(not shown)' if self.source == 'user' else self.text!r}, {self.source!r})"
+
 
 @dataclass(frozen=True, slots=True)
 class Unread:

@@ -15,13 +15,13 @@ class Request:
     """What is asked. `environ` is the caller's environment, `args` the engine flags typed after `--`."""
 
     knobs: Mapping[str, Given] = field(default_factory=dict)
-    environ: Mapping[str, str] = field(default_factory=dict)
-    args: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    args: tuple[str, ...] = field(default=(), repr=False)
     profile: str | None = None
     problems: tuple[Diagnostic, ...] = ()
-    unknown: tuple[tuple[str, str, str], ...] = ()
+    unknown: tuple[tuple[str, str, str], ...] = field(default=(), repr=False)
     """Assignments to knobs that do not exist (word, text, origin). A text may be a secret: nothing shows it."""
-    caller: Mapping[str, str] | None = None
+    caller: Mapping[str, str] | None = field(default=None, repr=False)
     """The caller's own environment, where `environ` has more: knobs given elsewhere that are variables of the engine."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from resolver.resolve import Resolver
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class _State:
     states: dict[str, int]
     values: dict[str, Any]

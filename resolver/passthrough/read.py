@@ -23,10 +23,10 @@ class Passthrough:
     `problem`: why the engine's parser would not take the words, or None.
     """
 
-    words: tuple[str, ...] = ()
-    last: Mapping[str, Any] = field(default_factory=dict)
-    last_text: Mapping[str, str | None] = field(default_factory=dict)
-    every: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    words: tuple[str, ...] = field(default=(), repr=False)
+    last: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    last_text: Mapping[str, str | None] = field(default_factory=dict, repr=False)
+    every: Mapping[str, tuple[Any, ...]] = field(default_factory=dict, repr=False)
     flags: frozenset[str] = frozenset()
     problem: str | None = None
 
@@ -50,7 +50,9 @@ class _Record(argparse.Action):
         kind, negatives = self.const
         if kind in ("help", "version"):
             raise _Refused("the engine would print its help instead of serving")
-        if self.nargs == 0:
+        if values is self.const:
+            values = "on"  # an optional value that was left out
+        elif self.nargs == 0:
             values = "off" if option_string in negatives else "on"
         namespace.seen.append((self.dest, values))
 
@@ -194,7 +196,9 @@ def read_words(engine: Engine, words: tuple[str, ...]) -> Passthrough:
     try:
         seen = _parse(engine, words)
     except _Refused as refused:
-        problem = str(refused)
+        from resolver.masking import strip_values
+
+        problem = strip_values(str(refused), words)
         seen = _lenient(engine, words)
     every: dict[str, list[Any]] = {}
     for dest, value in seen:

@@ -65,9 +65,9 @@ def request_of(asked: Asked, resolver: Resolver) -> Request:
         resolver.rules,
         resolver.table,
         profile=asked.profile,
-        assignments=[(name, text, f"argument {i}") for i, (name, text) in enumerate(asked.given, 1)],
+        assignments=[(name, text, "an argument") for name, text in asked.given],
         environ=asked.environ,
-        env_file={name: (text, f"file.env:{i}") for i, (name, text) in enumerate(asked.env_file.items(), 1)},
+        env_file={name: (text, "file.env") for name, text in asked.env_file.items()},
         args=asked.args,
     )
 
