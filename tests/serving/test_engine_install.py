@@ -28,8 +28,12 @@ def said() -> list[str]:
 
 @pytest.fixture
 def faked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """pip that puts the engine's program there; returns what it was asked."""
+    """An environment and a pip that put the programs there; returns what pip was asked."""
     asked: list[list[str]] = []
+
+    def make_venv(venv: Path) -> None:
+        (venv / "bin").mkdir()
+        (venv / "bin/python").write_text("")
 
     def pip(venv: Path, words: list[str], say: Callable[[str], None]) -> int:
         asked.append(words)
@@ -37,6 +41,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         install.site_packages(venv).mkdir(parents=True, exist_ok=True)
         return 1_000_000
 
+    monkeypatch.setattr(install, "make_venv", make_venv)
     monkeypatch.setattr(install, "pip", pip)
     monkeypatch.setattr(install, "check_import", lambda venv: "0.31.0+cpu")
     return asked
@@ -112,6 +117,24 @@ def test_somebody_elses_folder_is_left_alone(tmp_path: Path, faked: list[list[st
     assert [path.name for path in (tmp_path / "venv").iterdir()] == [content]
 
 
+def test_a_real_environment_is_made_in_the_folder(tmp_path: Path) -> None:
+    install.clear(tmp_path / "venv")
+    install.make_venv(tmp_path / "venv")
+    assert (tmp_path / "venv/bin/python").exists()
+    assert install.site_packages(tmp_path / "venv").is_dir()
+    assert (tmp_path / "venv" / install.STARTED).is_file()
+
+
+def test_a_python_that_cannot_make_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a Debian without its package for it."""
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho 'The virtual environment was not created because ensurepip is not available.'\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    with pytest.raises(InstallError, match="python3-venv"):
+        install.make_venv(tmp_path / "venv")
+
+
 def test_a_file_in_the_way(tmp_path: Path, said: list[str]) -> None:
     (tmp_path / "venv").write_text("x")
     with pytest.raises(InstallError, match="no folder"):
@@ -143,6 +166,20 @@ def test_two_at_once(tmp_path: Path, said: list[str]) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX)
         with pytest.raises(InstallError, match="another installation"):
             install.install(tmp_path / "venv", None, said.append)
+
+
+def test_an_installation_removes_what_breaks_the_import(
+        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path] = []
+    monkeypatch.setattr(install, "remove_unwanted", lambda venv, say: looked.append(venv))
+    install.install(tmp_path / "venv", None, said.append)
+    assert looked == [tmp_path / "venv"]
+
+
+def test_the_index_of_torch_is_passed_on(tmp_path: Path, faked: list[list[str]], said: list[str]) -> None:
+    install.install(tmp_path / "venv", "https://torch.example/cpu", said.append)
+    assert faked[0] == ["--no-deps", install.TORCH, "--extra-index-url", "https://torch.example/cpu"]
+    assert "--extra-index-url" not in faked[1]
 
 
 def test_what_breaks_the_import_is_removed(

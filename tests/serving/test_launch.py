@@ -61,8 +61,9 @@ def write_engine(root: Path, text: str = ENGINE) -> Path:
 
 def start(root: Path, last: str, env: dict[str, str] | None = None, **more: object) -> subprocess.Popen[str]:
     ask = {"argv": ["venv/bin/vllm", "serve", "a b", '{"x":1}', "", last], "env": env or {}, "cwd": str(root), **more}
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     return subprocess.Popen([sys.executable, "-c", CHILD, json.dumps(ask)], cwd=REPO, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env={**os.environ, "CALLER_ONLY": "1"})
+                            stderr=subprocess.PIPE, text=True, env={**buffered, "CALLER_ONLY": "1"})
 
 
 def seen(root: Path) -> dict[str, object]:

@@ -92,16 +92,20 @@ def alone(venv: Path) -> Iterator[None]:
         raise InstallError(f"cannot write to {error.filename}: name another folder with --venv") from error
 
 
-def make_venv(venv: Path) -> None:
-    """Make an empty environment, in place of one that an interrupted run left.
-
-    Raises:
-        InstallError: Python cannot make one.
-    """
+def clear(venv: Path) -> None:
+    """Make an empty folder that says that an installation has begun, in place of what an interrupted one left."""
     if venv.is_dir():
         shutil.rmtree(venv)
     venv.mkdir(parents=True)
     (venv / STARTED).write_text("an installation is running, or was interrupted: run it again\n", "utf-8")
+
+
+def make_venv(venv: Path) -> None:
+    """Make an empty environment in a folder.
+
+    Raises:
+        InstallError: Python cannot make one.
+    """
     done = subprocess.run([sys.executable, "-m", "venv", str(venv)], capture_output=True, text=True, check=False)
     if done.returncode:
         hint = "install your system's package for Python's venv (python3-venv)" if "ensurepip" in done.stdout else ""
@@ -178,6 +182,7 @@ def install(venv: Path, torch_index: str | None, say: Say) -> bool:
             return False
         check_machine(venv)
         began = time.monotonic()
+        clear(venv)
         make_venv(venv)
         say(f"environment made, {time.monotonic() - began:.0f} s")
         extra = ["--extra-index-url", torch_index] if torch_index else []
