@@ -134,7 +134,7 @@ def _files(model: Model, case: Case, wanted: list[tuple[Any, FileCell]], pick: P
                     info: dict[str, Any] = {"kind": cell.kind}
                     if (size := texts.value(cell.bytes, pick)) is not None:
                         info["bytes"] = size
-                    files[path] = info
+                    files[path.removeprefix(f"{model.resolver.root}/")] = info
         if files == case.files:
             return
         case.files = files

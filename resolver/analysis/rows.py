@@ -10,7 +10,7 @@ from resolver.analysis.diagram import EMPTY
 from resolver.analysis.finding import Finding, Witness
 from resolver.analysis.model import Model
 from resolver.analysis.replay import Claim, replay
-from resolver.analysis.terms import Term
+from resolver.analysis.terms import Fixed, Term
 from resolver.compile.helpers import _version
 from resolver.conditions import All, Condition, Leaf
 from resolver.expressions import Name
@@ -40,7 +40,9 @@ def rows(model: Model) -> Iterator[Finding]:
             if win == EMPTY:
                 yield _never(model, name, i, row, hold)
             elif not (name == "arm" or row.because or row.figures) and _same_without(model, name, i):
-                after = next(j for j in range(i + 1, len(setting.rows)) if model.space.both(win, holds[j]) != EMPTY)
+                after = next(
+                    (j for j in range(i + 1, len(setting.rows)) if model.space.both(win, holds[j]) != EMPTY), -1
+                )
                 witness = replay(
                     model, win, claims.wins(name, i), f"row {i + 1} is taken; without it row {after + 1} gives the same"
                 )
@@ -93,7 +95,7 @@ def _same_without(model: Model, name: str, i: int) -> bool:
         _add(model, after, row, model.space.both(left, hold))
         left = model.space.minus(left, hold)
     if left != EMPTY:
-        return False
+        after[Fixed(None)] = model.space.either(after.get(Fixed(None), EMPTY), left)
     now: dict[Term, int] = {}
     _add(model, now, table[i], wins[i])
     return now == after

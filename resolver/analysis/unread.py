@@ -24,9 +24,11 @@ _QUOTED = re.compile(r"""["']([a-z][a-z0-9_.]*)["']""")
 
 @lru_cache(maxsize=1)
 def read_by_code() -> frozenset[str]:
-    """Words that the code quotes: a knob, fact or setting that is named so is read there."""
+    """Words that the code quotes: a knob, fact or setting that is named so is read there. The probe writes facts and reads none."""
     home = Path(__file__).resolve().parent
-    files = [p for p in home.parent.rglob("*.py") if home not in p.parents]
+    files = [
+        p for p in home.parent.rglob("*.py") if home not in p.parents and "probe" not in str(p.relative_to(home.parent))
+    ]
     return frozenset(w for p in files for w in _QUOTED.findall(p.read_text(encoding="utf-8")))
 
 
