@@ -10,6 +10,7 @@ import hashlib
 import os
 import pickle
 import sys
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ def load(name: str) -> Any | None:
             status = os.fstat(handle.fileno())
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 return None
+            if time.time() - status.st_mtime > 3600:
+                os.utime(handle.fileno())  # _tidy keeps what was used last
             return pickle.load(handle)
     except Exception:  # an entry that cannot be used for whatever reason is made again
         return None
@@ -81,8 +84,13 @@ def store(name: str, value: Any) -> None:
         return
 
 
-def _tidy(place: Path, newest: str, keep: int = 24) -> None:
-    entries = sorted(place.iterdir(), key=lambda p: p.stat().st_mtime, reverse=True)
-    for path in entries[keep:]:
-        if path.name != newest:
-            path.unlink(missing_ok=True)
+def _tidy(place: Path, newest: str, keep: int = 16) -> None:
+    """Remove all but the entries of each kind that were used last, so that many machines never push out the rules."""
+    kinds: dict[str, list[tuple[float, Path]]] = {}
+    for path in place.iterdir():
+        if path.is_file():
+            kinds.setdefault(path.name.partition("-")[0], []).append((path.stat().st_mtime, path))
+    for entries in kinds.values():
+        for _, path in sorted(entries, reverse=True)[keep:]:
+            if path.name != newest:
+                path.unlink(missing_ok=True)

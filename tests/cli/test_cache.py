@@ -1,0 +1,59 @@
+"""The cache of compiled rules: many other entries never push it out, and what is kept there is never trusted blindly."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from resolver.compile import cache
+from tests.cli.conftest import REPO, Cli
+
+
+def test_many_machines_do_not_push_out_the_rules(cache_folder: Path) -> None:
+    cache.store("rules-a", 1)
+    (cache_folder / "bytecode").mkdir()
+    old = time.time() - 10_000
+    os.utime(cache_folder / "rules-a", (old, old))
+    os.utime(cache_folder / "bytecode", (old, old))
+    for number in range(60):
+        cache.store(f"machine-{number}", number)
+    assert cache.load("rules-a") == 1
+    assert len(list(cache_folder.glob("machine-*"))) == 16
+    assert (cache_folder / "bytecode").is_dir()
+
+
+def test_a_reading_counts_as_use(cache_folder: Path) -> None:
+    cache.store("machine-mine", 1)
+    old = time.time() - 10_000
+    os.utime(cache_folder / "machine-mine", (old, old))
+    assert cache.load("machine-mine") == 1
+    for number in range(15):
+        cache.store(f"machine-{number}", number)
+    assert cache.load("machine-mine") == 1
+
+
+def test_an_entry_that_others_may_write_is_not_read(cache_folder: Path) -> None:
+    cache.store("rules-a", 1)
+    os.chmod(cache_folder / "rules-a", 0o666)
+    assert cache.load("rules-a") is None
+
+
+def test_rubbish_in_the_cache_is_made_again(cli: Cli, tmp_path: Path) -> None:
+    words = ("resolve", "--machine", "rtx-3090", "--format", "argv")
+    env = {"LAUNCH_CACHE_DIR": str(tmp_path / "cache")}
+    first = cli.run(*words, env=env)
+    for path in (tmp_path / "cache").rglob("*"):
+        if path.is_file():
+            path.write_bytes(b"rubbish")
+    assert cli.run(*words, env=env) == first
+    assert first.status == 0
+
+
+def test_no_compiled_file_is_left_in_the_products_folder(cli: Cli) -> None:
+    """With PYTHONDONTWRITEBYTECODE the modules' bytecode goes beside the compiled rules, and nowhere else."""
+    before = {p for p in (REPO / "resolver").rglob("*.pyc")}
+    assert cli.run("profiles", env={"PYTHONDONTWRITEBYTECODE": "1"}).status == 0
+    assert {p for p in (REPO / "resolver").rglob("*.pyc")} == before
+    assert list((cli.cache / "bytecode").rglob("*.pyc"))
+    assert cli.run("profiles", env={"PYTHONDONTWRITEBYTECODE": "1", "LAUNCH_CACHE_DIR": ""}).status == 0
