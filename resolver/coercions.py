@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 
 Reading = str | int | bool | None
 
@@ -17,14 +16,17 @@ def number(text: str) -> int | None:
     return int(text) if _PLAIN.match(text) else None
 
 
-def gib_bytes(text: str) -> int | None:
-    """GiB written with digits and dots, in whole bytes, truncated."""
+def _scaled(text: str, scale: int) -> int | None:
+    """A number of digits with at most one dot, times `scale`, exact and truncated; the decimal module costs 4 ms to import."""
     if not _GIB.match(text):
         return None
-    try:
-        return int(Decimal(text) * (1 << 30))
-    except (InvalidOperation, ValueError):
-        return None
+    whole, _, rest = text.partition(".")
+    return int(whole + rest) * scale // 10 ** len(rest) if (whole + rest).isdigit() else None
+
+
+def gib_bytes(text: str) -> int | None:
+    """GiB written with digits and dots, in whole bytes, truncated."""
+    return _scaled(text, 1 << 30)
 
 
 def loopback(text: str) -> bool:
@@ -39,12 +41,7 @@ def length(text: str) -> int:
 
 def thousandths(text: str) -> int | None:
     """A share such as 0.93 in whole thousandths, truncated."""
-    if not _GIB.match(text):
-        return None
-    try:
-        return int(Decimal(text) * 1000)
-    except (InvalidOperation, ValueError):
-        return None
+    return _scaled(text, 1000)
 
 
 def expandable(text: str) -> bool | None:

@@ -205,6 +205,7 @@ def _answer_all(batch: Batch, lines: Iterable[bytes], flush: bool) -> int:
     worst = OK
     out = sys.stdout.buffer
     gc.freeze()
+    gc.enable()
     try:
         for status, result in results(batch, lines):
             worst = max(worst, status)

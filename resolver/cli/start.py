@@ -23,8 +23,10 @@ def start(root: str) -> NoReturn:
     again = os.environ.pop(AGAIN, None) is not None
     status = INTERNAL
     try:
+        import gc
         import signal
 
+        gc.disable()  # a command makes rules and a few answers, and ends; a batch switches it on again
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that goes away ends us as it ends any tool
         bytecode.keep(root)
         _streams()
