@@ -219,31 +219,3 @@ def _answer_all(batch: Batch, lines: Iterable[bytes], flush: bool) -> int:
         gc.unfreeze()
     keep_knobs(batch.resolver)
     return worst
-
-
-def requests_per_second(count: int = 3000) -> float:
-    """How many requests one process answers in a second, rules and machines loaded: the figure of the bench. Mixes ten requests."""
-    import time
-
-    profiles = (
-        "mtp-fast",
-        "mtp-long",
-        "mtp-huge",
-        "dflash2-fast",
-        "dflash2-long",
-        "dflash2-huge",
-        "off-fast",
-        "off-long",
-    )
-    shapes: list[dict[str, Any]] = [{"profile": p, "machine": "rtx-3090"} for p in profiles]
-    shapes.append({"profile": "mtp-fast", "machine": "rtx-4090", "knobs": {"MAX_SEQS": 4}, "args": ["--seed", "7"]})
-    shapes.append(
-        {"profile": "mtp-long", "machine": "h200", "knobs": {"PREFIX_CACHE": 0}, "env": {"HF_HOME": "/tmp/hf"}}
-    )
-    lines = [json.dumps({"id": i, **shapes[i % len(shapes)]}).encode() for i in range(count)]
-    batch = Batch(Line())
-    for _ in results(batch, lines[: len(shapes)]):
-        pass
-    began = time.perf_counter()
-    answered = sum(1 for _ in results(batch, lines))
-    return answered / (time.perf_counter() - began)
