@@ -16,6 +16,7 @@ from resolver.masking import mask_text
 from resolver.model import Guard, Row
 from resolver.names import row_names
 from resolver.unmeasured import unmeasured
+from resolver.unread_environment import unread_environment
 
 if TYPE_CHECKING:
     from resolver.render import Unread
@@ -49,6 +50,7 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
     yield from _attention(resolution)
     if not refusals_only:
         yield from unmeasured(resolution)
+        yield from unread_environment(resolution)
 
 
 def _knobs(resolution: Resolution) -> Iterator[Diagnostic]:
