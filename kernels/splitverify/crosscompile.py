@@ -87,11 +87,12 @@ def compile_launch(launch: Launch, arch: int) -> Resources:
     element = {"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[launch.fmt]
     types = dict(q_ptr="*bf16", data_ptr=element, scales_ptr="*fp32" if FORMATS[launch.fmt] == INT8 else "*i32",
                  k_scale_ptr="*fp32", v_scale_ptr="*fp32", block_table_ptr="*i32", seq_lens_ptr="*i32",
-                 query_start_ptr="*i32", part_ptr="*fp32", part_ml_ptr="*fp32", score_scale="fp32", stride_qt="i32",
-                 stride_qh="i32", stride_block="i64", scale_stride_block="i64", stride_bt="i32", segments="i32", query_tiles="i32")
+                 query_start_ptr="*i32", part_ptr="*fp32", part_ml_ptr="*fp32", out_ptr="*bf16", score_scale="fp32", stride_qt="i32",
+                 stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64", scale_stride_block="i64", stride_bt="i32", segments="i32", query_tiles="i32")
     names = split_attention.arg_names
     # What the launcher would find by itself: allocations and these strides are multiples of 16.
-    aligned = ["q_ptr", "data_ptr", "scales_ptr", "part_ptr", "part_ml_ptr", "stride_qt", "stride_qh", "stride_block"]
+    aligned = ["q_ptr", "data_ptr", "scales_ptr", "part_ptr", "part_ml_ptr", "out_ptr", "stride_qt", "stride_qh", "stride_ot",
+               "stride_oh", "stride_block"]
     if launch.layout == "planar":
         aligned.append("scale_stride_block")
     source = ASTSource(split_attention, {n: types.get(n, "constexpr") for n in names},

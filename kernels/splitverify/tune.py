@@ -44,10 +44,10 @@ def drafter_case(fmt: str, q: int, length: int) -> Case:
 
 
 def segment_choices(case: Case, query_tiles: int, sms: int) -> list[int]:
-    """Segment counts that fill the multiprocessors once to four times, and a few small ones."""
+    """Segment counts that fill the multiprocessors half, once, twice and three times, and 16."""
     per_wave = sms / (case.num_kv_heads * len(case.lens) * query_tiles)
     tiles = -(-min(max(case.lens), case.window + max(case.q) if case.window else max(case.lens)) // 16)
-    found = {int(per_wave * w) for w in (0.5, 1, 2, 3, 4)} | {8, 16}
+    found = {int(per_wave * w) for w in (0.5, 1, 2, 3)} | {16}
     return sorted(n for n in found if 1 <= n <= min(MAX_SEGMENTS, tiles))
 
 
@@ -55,16 +55,20 @@ def candidates(case: Case, sms: int, wide: bool = True) -> Iterator[KernelConfig
     """All configs worth a try for ``case``."""
     group = case.num_heads // case.num_kv_heads
     need = max(case.q) * group
-    rows = [(r, 0) for r in (16, 32, 64, 128) if r >= min(need, 64) and r < 2 * max(need, 16)]
+    rows = [(r, 0) for r in (16, 32, 64, 128) if r >= min(need, 64) and (r == 64 or r < 2 * max(need, 16))]
     if wide:
         rows += [(a, b) for a, b in ((32, 16), (64, 32)) if a < need <= a + b]
     decode = {"bf16": ["plain"], "int8": ["packed"], "fp8": ["packed", "native"]}[case.fmt]
-    for (r, r2), tile, warps, stages, dec in itertools.product(rows, (32, 64, 128), (4, 8), (1, 2, 3, 4), decode):
+    int8_qk = (True, False) if case.fmt == "int8" else (False,)
+    for (r, r2), tile, warps, stages, dec, i8 in itertools.product(rows, (32, 64, 128), (4, 8), (1, 2, 3, 4), decode,
+                                                                   int8_qk):
+        if case.fmt == "int8" and not i8 and (tile == 128 or stages == 4 or warps == 8):
+            continue                                               # measured: integer scores win, so few of the others
         if tile * (r + r2) > 128 * 128 or (r + r2 <= 32 and warps == 8) or (r >= 128 and warps == 4):
             continue
         tiles = -(-max(case.q) // ((r + r2) // group))
         for segments in segment_choices(case, tiles, sms):
-            yield KernelConfig(tile, r, r2, warps, stages, segments, dec)
+            yield KernelConfig(tile, r, r2, warps, stages, segments, dec, i8)
 
 
 def _compile_one(job: tuple[Case, KernelConfig]) -> str | None:
@@ -86,7 +90,7 @@ def compile_all(jobs: list[tuple[Case, KernelConfig]], workers: int) -> dict[Any
     distinct = {}
     for case, config in jobs:
         config = replace(config, segments=1)
-        distinct[(case.fmt, case.head_size, config)] = (case, config)
+        distinct[(case.fmt, case.layout, case.head_size, config)] = (case, config)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
         return dict(zip(distinct, pool.map(_compile_one, distinct.values(), chunksize=4)))
@@ -100,7 +104,7 @@ def time_case(case: Case, configs: list[KernelConfig], timer: Any, failed: dict[
     results: list[dict[str, Any]] = []
     scratch = poisoned_scratch(max(case.q), case.num_heads, case.head_size, MAX_SEGMENTS, "cuda")
     for config in configs:
-        why = failed.get((case.fmt, case.head_size, replace(config, segments=1)))
+        why = failed.get((case.fmt, case.layout, case.head_size, replace(config, segments=1)))
         if why or time.time() > deadline:
             continue
         batch.out.fill_(float("nan"))
@@ -125,6 +129,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--q", default="1,4,8,16")
     parser.add_argument("--lengths", default="4096,16384,131072")
     parser.add_argument("--drafter", action="store_true", help="tune the drafter's windowed path as well")
+    parser.add_argument("--inline", action="store_true", help="tune int8 in vLLM's own layout as well")
     parser.add_argument("--seconds", type=float, default=400, help="stop timing after this long")
     parser.add_argument("--workers", type=int, default=14, help="processes that compile")
     args = parser.parse_args(argv)
@@ -137,9 +142,12 @@ def main(argv: list[str] | None = None) -> int:
     begun = time.time()
     cases = [verify_case(f, int(q), int(n)) for n in reversed(args.lengths.split(",")) for q in args.q.split(",")
              for f in args.formats.split(",")]
+    if args.inline:
+        cases += [replace(verify_case("int8", int(q), int(n)), layout="inline")
+                  for n in reversed(args.lengths.split(",")) for q in args.q.split(",") if int(q) >= 8]
     if args.drafter:
         cases += [drafter_case(f, q, 16384) for f in args.formats.split(",") for q in (8, 16)]
-    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count)]
+    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count, props.major < 9)]
     failed = compile_all(jobs, args.workers)
     print(f"{len(failed)} kernels, {sum(map(bool, failed.values()))} do not compile, {time.time() - begun:.0f} s",
           flush=True)
@@ -153,8 +161,8 @@ def main(argv: list[str] | None = None) -> int:
                         tried=len(best), best=best[:12])
             out.write(json.dumps(line) + "\n")
             out.flush()
-            for r in best[:3]:
-                print(f"{r['us']:8.1f} us  {case.fmt} q={case.q[0]} L={case.lens[0]} w={case.window} {r['config']}", flush=True)
+            for r in best[:2]:
+                print(f"{r['us']:8.1f} us  {case.fmt} {case.layout} q={case.q[0]} L={case.lens[0]} w={case.window} {r['config']}", flush=True)
     return 0
 
 

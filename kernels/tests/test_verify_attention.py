@@ -76,3 +76,18 @@ def test_case(name: str, fmt: str) -> None:
 def test_planar(name: str) -> None:
     case, config = CASES[name]
     assert run(replace(case, fmt="int8", layout="planar"), config) is None
+
+
+@pytest.mark.parametrize("name", ["one token", "ragged", "q=16 in 64+32 rows", "outliers", "non-causal window"])
+def test_int8_queries(name: str) -> None:
+    case, config = CASES[name]
+    assert run(replace(case, fmt="int8", layout="planar"), replace(config, int8_qk=True)) is None
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_one_segment_writes_directly_and_takes_long_queries(fmt: str) -> None:
+    case = Case(fmt=fmt, lens=(100, 9), q=(70, 9), num_heads=2, num_kv_heads=1, head_size=128)
+    batch = make_batch(case, DEVICE)
+    config = KernelConfig(tile=32, rows=64, segments=1, stages=1)
+    verify_attention(*batch.args(), batch.out, None, max_query_len=70, config=config, **batch.kwargs)
+    assert why_wrong(batch.out, verify_attention_ref(*batch.args(), **batch.kwargs), batch.max_v) is None

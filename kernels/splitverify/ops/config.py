@@ -23,6 +23,7 @@ class KernelConfig:
     ``warps``, ``stages``  warps a program, depth of the load pipeline
     ``segments``  into how many parts the visible keys are split
     ``decode``    how int8 and fp8 bytes become fp16: ``plain``, ``packed`` or ``native``
+    ``int8_qk``   int8 caches only: multiply K as it is stored, by q in two int8 terms
     """
 
     tile: int = 64
@@ -32,6 +33,7 @@ class KernelConfig:
     stages: int = 2
     segments: int = 16
     decode: str = "plain"
+    int8_qk: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed in (("tile", (16, 32, 64, 128)), ("rows", (16, 32, 64, 128)), ("rows2", (0, 16, 32, 64)),
@@ -41,6 +43,6 @@ class KernelConfig:
         if not 1 <= self.segments <= MAX_SEGMENTS:
             raise ValueError(f"segments={self.segments}: must be 1 to {MAX_SEGMENTS}")
 
-    def as_dict(self) -> dict[str, int | str]:
+    def as_dict(self) -> dict[str, int | str | bool]:
         """The fields by name, as the selection tables store them."""
         return asdict(self)

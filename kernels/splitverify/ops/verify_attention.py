@@ -57,8 +57,10 @@ def kernel_constants(cache: CacheView, num_heads: int, config: KernelConfig, cau
         KEY_SCALE_OFFSET=cache.key_scale_offset, VALUE_SCALE_OFFSET=cache.value_scale_offset - cache.key_scale_offset,
         HQ=num_heads, G=group, D=cache.head_size, BLOCK=cache.block_size, ROWS=config.rows, ROWS2=config.rows2,
         QT=per_tile, TILE=config.tile, ALIGN=math.gcd(cache.stride_block, cache.stride_token, 16), FMT=cache.fmt, CAUSAL=causal, WINDOW=window,
-        DECODE=DECODERS["plain" if interpret else config.decode], STAGES=config.stages, MMA=mma,
-        DOT=tl.float32 if interpret else mma)
+        DECODE=DECODERS["plain" if interpret else config.decode], INT8_QK=cache.fmt == INT8 and config.int8_qk,
+        STAGES=config.stages, MMA=mma,
+        DOT=tl.float32 if interpret else mma, COMPILED=not interpret,
+        DIRECT=config.segments == 1)
 
 
 def verify_attention(
@@ -68,7 +70,7 @@ def verify_attention(
     seq_lens: torch.Tensor,
     query_start_loc: torch.Tensor,
     out: torch.Tensor,
-    scratch: Scratch,
+    scratch: Scratch | None,
     *,
     scale: float,
     max_query_len: int,
@@ -92,12 +94,18 @@ def verify_attention(
     ``window``           0, or W: only keys t - W < j, and when not causal also j < t + W
     ``k_scale, v_scale`` fp32 ``[1]``, on the device: the per-tensor scales of an fp8 cache
 
-    Returns ``out``. Makes two launches, reads no length on the host, allocates nothing, and gives the same bits for the
+    ``scratch``          needed for more than one segment. With one segment the result is written directly and any number
+                         of query tokens is taken, so that a prefill can be served from a layout only we can read.
+
+    Returns ``out``. Makes two launches (one for one segment), reads no length on the host, allocates nothing, and gives the same bits for the
     same input and config. Raises ``ValueError`` for sizes it does not take and for a scratch that is too small.
     """
     tokens, num_heads, head_size = q.shape
-    why = unsupported(num_heads, cache.num_kv_heads, head_size, max_query_len)
-    why = why or scratch.why_too_small(tokens, num_heads, head_size, config.segments)
+    direct = config.segments == 1
+    why = unsupported(num_heads, cache.num_kv_heads, head_size, 1 if direct else max_query_len)
+    if not direct and not why:
+        why = (scratch.why_too_small(tokens, num_heads, head_size, config.segments) if scratch is not None
+               else f"{config.segments} segments need scratch")
     if not why and (head_size != cache.head_size or q.stride(2) != 1 or out.stride(2) != 1 or not scale > 0):
         why = "head size of q and cache differ, a last stride is not 1, or the scale is not positive"
     if not why and cache.fmt == FP8 and (k_scale is None or v_scale is None):
@@ -109,13 +117,18 @@ def verify_attention(
     requests = query_start_loc.shape[0] - 1
     consts = kernel_constants(cache, num_heads, config, causal, window, q.dtype, interpreting())
     query_tiles = triton.cdiv(max_query_len, consts["QT"])
+    part = (scratch.acc, scratch.ml) if scratch is not None else (out, out)
     unread = seq_lens                                              # stands in for pointers this format does not read
     split_attention[(config.segments, cache.num_kv_heads, requests * query_tiles)](
         q, cache.data, cache.scales if cache.fmt == INT8 else unread, k_scale if cache.fmt == FP8 else unread,
-        v_scale if cache.fmt == FP8 else unread, block_table, seq_lens, query_start_loc, scratch.acc, scratch.ml,
-        scale * LOG2E, q.stride(0), q.stride(1), cache.stride_block, cache.scale_stride_block, block_table.stride(0),
+        v_scale if cache.fmt == FP8 else unread, block_table, seq_lens, query_start_loc, part[0], part[1],
+        out, scale * LOG2E, q.stride(0), q.stride(1), out.stride(0), out.stride(1), cache.stride_block, cache.scale_stride_block, block_table.stride(0),
         config.segments, query_tiles, **consts, num_warps=config.warps, num_stages=config.stages)
-    combine[(tokens, num_heads)](
+    if direct:
+        return out
+    columns = 64
+    combine[(tokens, num_heads, head_size // columns)](
         scratch.acc, scratch.ml, out, query_start_loc, requests, config.segments, out.stride(0), out.stride(1),
-        HQ=num_heads, D=head_size, SEGMENTS_POW2=triton.next_power_of_2(config.segments), num_warps=4)
+        HQ=num_heads, D=head_size, SEGMENTS_POW2=triton.next_power_of_2(config.segments), COLUMNS=columns,
+        CHUNK=min(16, triton.next_power_of_2(config.segments)), num_warps=2)
     return out

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``python -m splitverify.tables TUNED.jsonl --arch 90``: turn what the tuner wrote into the table that ships.
+
+The tuner's rows are cases; a table's rows are ranges. A case at length L and q query tokens stands for every launch up to
+those sizes that no smaller case covers. The last column of the tuner's 1-request grid becomes ``programs_per_sm``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent / "data" / "selection"
+
+
+def rows_from(lines: list[dict[str, Any]], multiprocessors: int) -> list[dict[str, Any]]:
+    """Table rows, smallest cases first."""
+    rows = []
+    for line in lines:
+        case = line["case"]
+        if not line["best"]:
+            continue
+        config = dict(line["best"][0]["config"])
+        group = case["num_heads"] // case["num_kv_heads"]
+        tiles = -(-case["q"][0] // ((config["rows"] + config["rows2"]) // group))
+        programs = config.pop("segments") * case["num_kv_heads"] * tiles / multiprocessors
+        visible = case["window"] + case["q"][0] if case["window"] else case["lens"][0]
+        rows.append(dict(head_size=case["head_size"], format=case["fmt"], layout=case["layout"],
+                         max_rows=case["q"][0] * group, max_length=visible, measured=line["gpu"],
+                         config=dict(config, programs_per_sm=round(programs, 3))))
+    rows.sort(key=lambda r: (r["head_size"], r["format"], r["layout"], r["max_rows"], r["max_length"]))
+    return rows
+
+
+def main() -> None:
+    """Write ``data/selection/sm_<arch>.json``, replacing rows of the same kind and keeping the others."""
+    parser = argparse.ArgumentParser(prog="python -m splitverify.tables", description=__doc__)
+    parser.add_argument("tuned", type=Path, nargs="+")
+    parser.add_argument("--arch", type=int, required=True, help="compute capability times ten")
+    parser.add_argument("--multiprocessors", type=int, required=True)
+    args = parser.parse_args()
+    lines = [json.loads(x) for path in args.tuned for x in path.read_text().splitlines()]
+    new = rows_from(lines, args.multiprocessors)
+    path = HERE / f"sm_{args.arch}.json"
+    write_table(path, new)
+    print(f"{path}: {len(new)} rows")
+
+
+def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    """One row a line, so that a diff shows what changed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    body = ",\n  ".join(json.dumps(r) for r in rows)
+    path.write_text('{"rows": [\n  ' + body + "\n]}\n")
+
+
+if __name__ == "__main__":
+    main()
