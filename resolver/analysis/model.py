@@ -53,12 +53,21 @@ def _versions_of(resolver: Resolver, overlay: str) -> list[str] | None:
 class Model(Values):
     """The rules of a resolver. `extra`: conditions that will be asked about besides those of the rules."""
 
-    def __init__(self, resolver: Resolver, extra: Iterable[Condition] = ()) -> None:
+    def __init__(self, resolver: Resolver, extra: Iterable[Condition] = (), beside: Model | None = None) -> None:
+        """`beside`: a model of other rules whose sets are to be compared with these; it is made with `paired` and has no sets yet."""
         self.resolver = resolver
         self.rules = resolver.rules
         self.scope = resolver.scope
+        self.beside = beside
         self.engines = known_engines(resolver)
-        self.terms = Terms(self.rules, self.scope)
+        self.terms = Terms(self.rules, self.scope, beside.terms if beside else None)
+        self.space = beside.space if beside else Space([])
+        self.domains: list[v.Domain] = beside.domains if beside else []
+        self.index: dict[v.Key, int] = beside.index if beside else {}
+        self._values: dict[str, Parts] = {}
+        self._guards: dict[str, tuple[int, ...]] = {}
+        self._conditions: dict[Condition, int] = {}
+        self._rows: dict[str, tuple[list[int], list[int]]] = {}
         for setting in self.rules.settings.values():
             for row in setting.rows:
                 self.terms.cut(row.when)
@@ -66,15 +75,15 @@ class Model(Values):
             self.terms.cut(guard.when)
         for condition in extra:
             self.terms.cut(condition)
-        self.space = Space([])
-        self.domains: list[v.Domain] = []
-        self.index: dict[v.Key, int] = {}
-        self._values: dict[str, Parts] = {}
-        self._guards: dict[str, tuple[int, ...]] = {}
-        self._conditions: dict[Condition, int] = {}
-        self._rows: dict[str, tuple[list[int], list[int]]] = {}
-        for key in sorted(self.terms.uses, key=lambda k: (k[0] in ("free", "file"), -self.terms.uses[k], str(k))):
-            self.variable(key)
+
+    @classmethod
+    def of(cls, resolver: Resolver, extra: Iterable[Condition] = (), beside: Model | None = None) -> Model:
+        """A model that is ready to be asked."""
+        model = cls(resolver, extra, beside)
+        uses = model.terms.uses
+        for key in sorted(uses, key=lambda k: (k[0] in ("free", "file"), -uses[k], str(k))):
+            model.variable(key)
+        return model
 
     # variables
 
@@ -90,9 +99,9 @@ class Model(Values):
     def _domain(self, key: v.Key) -> v.Domain:
         cuts = self.terms.cuts.get(key, c.Cuts())
         if key[0] == "knob":
-            return v.knob_domain(self.rules.knobs[key[1]], cuts)
+            return v.knob_domain(self._defined("knobs", key[1]), cuts)
         if key[0] == "fact":
-            return v.fact_domain(self.rules.facts[key[1]], cuts)
+            return v.fact_domain(self._defined("facts", key[1]), cuts)
         if key[0] == "flag":
             return v.flag_domain(key[1], self.engines, cuts, list(self.terms.tested.get(key[1], ())))
         if key[0] == "file":
@@ -102,6 +111,11 @@ class Model(Values):
         if key[0] == "free":
             return v.free_domain(key, self.terms.free[key], cuts)
         return v.two_way(key)
+
+    def _defined(self, part: str, name: str) -> Any:
+        """A knob or fact, from these rules or from those beside."""
+        own: Mapping[str, Any] = getattr(self.rules, part)
+        return own[name] if name in own or self.beside is None else getattr(self.beside.rules, part)[name]
 
     @property
     def costs(self) -> list[list[int]]:

@@ -14,7 +14,7 @@ from resolver.views.check_examples import Outcome
 
 def run(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> list[Finding]:
     """All findings, sorted by place. `outcomes`: those of the examples, where they have been run."""
-    model = Model(resolver)
+    model = Model.of(resolver)
     found = [
         *rows.rows(model),
         *rows.guards(model),

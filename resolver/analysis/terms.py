@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -14,7 +15,8 @@ from resolver.compile.helpers import HELPERS, show
 from resolver.conditions import Condition, Leaf, Ref, leaves
 from resolver.expressions import Const, Expression, Name, Operation
 from resolver.model import Rules
-from resolver.names import Scope
+from resolver.names import Scope, row_names
+from resolver.wording import condition_text
 
 MANY = 32
 """Combinations of an expression's inputs that are looked at one by one; more become one free value."""
@@ -57,15 +59,17 @@ def evaluate(expression: Expression, values: Mapping[str, Any]) -> Any:
 class Terms:
     """The terms of every name, and what the conditions cut them into."""
 
-    def __init__(self, rules: Rules, scope: Scope) -> None:
+    def __init__(self, rules: Rules, scope: Scope, beside: Terms | None = None) -> None:
+        """`beside`: the terms of other rules with which variables are shared."""
         self.rules = rules
         self.scope = scope
-        self.free: dict[Key, Free] = {}
-        self.behind: dict[Key, tuple[str, ...]] = {}
-        self.cuts: dict[Key, Cuts] = {}
-        self.tested: dict[str, dict[Any, None]] = {}
-        self.uses: dict[Key, int] = {}
+        self.free: dict[Key, Free] = beside.free if beside else {}
+        self.behind: dict[Key, tuple[str, ...]] = beside.behind if beside else {}
+        self.cuts: dict[Key, Cuts] = beside.cuts if beside else {}
+        self.tested: dict[str, dict[Any, None]] = beside.tested if beside else {}
+        self.uses: dict[Key, int] = beside.uses if beside else {}
         self._terms: dict[str, tuple[Term, ...]] = {}
+        self._definitions: dict[str, str] = {}
 
     def of(self, name: str) -> tuple[Term, ...]:
         """All that a name may stand for, in whatever request."""
@@ -148,7 +152,8 @@ class Terms:
             sources: dict[str, Sequence[Term]] = {n: (t,) for n, t in zip(names, inputs, strict=True)}
         else:
             sources = {n: self.of(n) for n in names}
-        key: Key = ("free", "value", expression, inputs)
+        means = inputs if inputs is not None else tuple(self.definition(n) for n in names)
+        key: Key = ("free", "value", expression, means)
         if isinstance(expression, Operation):
             low, high, nullable = self.interval(expression, sources)
             self.free[key] = Free("int", low, high, nullable or inputs is None)
@@ -156,6 +161,19 @@ class Terms:
             self.free[key] = Free("text", nullable=inputs is None)
         self.behind[key] = names
         return Base(key)
+
+    def definition(self, name: str) -> str:
+        """A digest of what a name rests on, without positions: equal for two sets of rules in which it means the same."""
+        if name not in self._definitions:
+            meaning = self.scope.meaning(name)
+            said: list[Any] = [name]
+            if meaning is not None and meaning.base in self.rules.settings:
+                rows = self.rules.settings[meaning.base].rows
+                inner = dict.fromkeys(n for row in rows for n in row_names(row) if n != name)
+                said += [(condition_text(row.when), row.value) for row in rows]
+                said += [self.definition(n) for n in inner]
+            self._definitions[name] = hashlib.blake2b(repr(said).encode(), digest_size=12).hexdigest()
+        return self._definitions[name]
 
     def interval(self, expression: Expression, sources: Mapping[str, Sequence[Term]]) -> tuple[int, int, bool]:
         """The smallest and largest whole number it may be, and whether it may be null although no input is."""

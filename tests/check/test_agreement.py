@@ -28,7 +28,7 @@ def resolver() -> Resolver:
 
 @pytest.fixture(scope="module")
 def model(resolver: Resolver) -> Model:
-    found = Model(resolver)
+    found = Model.of(resolver)
     for name in resolver.rules.settings:
         found.rows(name)
         found.values(name)
