@@ -92,8 +92,8 @@ class _Reader:
         self.document = document
         self.errors: list[Diagnostic] = []
 
-    def fail(self, path: Path, message: str, fix: str | None = None) -> Condition:
-        self.errors.append(Diagnostic("error", "condition", message, fix, self.document.position(path)))
+    def fail(self, path: Path, message: str, fix: str | None = None, *, key: bool = False) -> Condition:
+        self.errors.append(Diagnostic("error", "condition", message, fix, self.document.position(path, key=key)))
         return ALWAYS
 
     def mapping(self, data: Any, path: Path) -> Condition:
@@ -112,7 +112,7 @@ class _Reader:
             parts = tuple(self.mapping(item, (*path, i)) for i, item in enumerate(value))
             return Any_(parts) if key == "any" else All(parts)
         if not NAME.match(key):
-            return self.fail(path, f"{key!r} is not a name", "write words joined by dots")
+            return self.fail(path, f"{key!r} is not a name", "write words joined by dots", key=True)
         return self.value(key, value, path)
 
     def value(self, name: str, value: Any, path: Path) -> Condition:

@@ -18,6 +18,7 @@ FUNCTIONS = ("min", "max", "ceil_div")
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.FloorDiv: "//"}
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _MAX_LENGTH = 500
+_MAX_DEPTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +110,11 @@ def _dotted(node: ast.expr) -> str | None:
     return None
 
 
-def _convert(node: ast.expr, fail: object) -> Expression:
+def _convert(node: ast.expr, fail: object, depth: int = 0) -> Expression:
     assert callable(fail)
+    if depth > _MAX_DEPTH:
+        raise fail("an expression nested too deep", "compute a part of it in a setting of its own")
+    depth += 1
     if isinstance(node, ast.Constant) and type(node.value) is int:
         if abs(node.value) >= 10**18:
             raise fail("a number too large")
@@ -119,17 +123,17 @@ def _convert(node: ast.expr, fail: object) -> Expression:
     if name:
         return Name(name)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return Operation("-", (Const(0), _convert(node.operand, fail)))
+        return Operation("-", (Const(0), _convert(node.operand, fail, depth)))
     if isinstance(node, ast.BinOp):
         operator = _OPERATORS.get(type(node.op))
         if operator is None:
             raise fail("an operator that the language does not have", "it has + - * // min max ceil_div")
-        return Operation(operator, (_convert(node.left, fail), _convert(node.right, fail)))
+        return Operation(operator, (_convert(node.left, fail, depth), _convert(node.right, fail, depth)))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
         wanted = 2 if node.func.id == "ceil_div" else None
         if node.func.id not in FUNCTIONS or len(node.args) < 2 or (wanted and len(node.args) != wanted):
             raise fail(
                 "a call that the language does not have", "it has min(a, b, ...), max(a, b, ...), ceil_div(a, b)"
             )
-        return Operation(node.func.id, tuple(_convert(argument, fail) for argument in node.args))
+        return Operation(node.func.id, tuple(_convert(argument, fail, depth) for argument in node.args))
     raise fail("not in the language", "use names, whole numbers, + - * //, min, max, ceil_div, or text with {names}")

@@ -93,7 +93,7 @@ def schema_of(knob: Knob) -> dict[str, Any]:
 
 
 def read_text(knob: Knob, text: str) -> Reading:
-    """Read one text. Never raises."""
+    """Read one text. Never raises for a knob whose default is good."""
     if text == "":
         return Reading(EMPTY, None, "") if knob.empty == "value" else Reading(EMPTY, *_default(knob))
     if "\0" in text:

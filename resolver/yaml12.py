@@ -157,7 +157,8 @@ def parse(text: str, file: str) -> Document:
         said = " ".join(part for part in (error.context, error.problem) if part)
         raise RulesError([Diagnostic("error", "yaml", f"not valid YAML: {said}", None, where)]) from None
     except yaml.reader.ReaderError as error:
-        where = Position(file, text.count("\n", 0, error.position) + 1, 1)
+        column = error.position - (text.rfind("\n", 0, error.position) + 1) + 1
+        where = Position(file, text.count("\n", 0, error.position) + 1, column)
         raise RulesError([Diagnostic("error", "yaml", f"not valid YAML: {error.reason}", None, where)]) from None
     except RecursionError:
         raise RulesError([Diagnostic("error", "yaml", "nested too deep", None, Position(file, 1, 1))]) from None

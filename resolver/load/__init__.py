@@ -10,9 +10,9 @@ from resolver.conditions import All, Any_, Condition, Leaf
 from resolver.diagnostics import RulesError
 from resolver.expressions import Const
 from resolver.load import knobs as knob_files
-from resolver.load import order, profiles, render, schema, subjects
+from resolver.load import links, order, profiles, render, schema, subjects
 from resolver.load.collect import Collector
-from resolver.model import Arm, Flag, Guard, JsonFlag, Row, Rules, Setting, Variable
+from resolver.model import Arm, Guard, Row, Rules, Setting
 from resolver.names import Scope
 from resolver.yaml12 import Document, read
 
@@ -97,12 +97,15 @@ def _assemble(
             "rename one",
         )
     scope = Scope(knobs, facts, settings, flags)
-    order.check_names(scope, settings.values(), guards.values(), collect)
-    _check_render(scope, argv, variables, collect)
+    order.check_names(scope, settings.values(), guards.values(), documents, collect)
+    links.check_render(scope, argv, variables, collect)
+    links.check_knobs(scope, knobs, documents["rules/knobs.yaml"], collect)
+    links.check_guards(scope, guards.values(), collect)
     for profile in named.values():
         for name in profile.knobs:
             if name not in knobs:
-                order.check_name(Scope(knobs, (), (), ()), name, profile.position, collect)
+                where = documents["profiles.yaml"].position(("profiles", profile.name, "knobs", name), key=True)
+                order.check_name(Scope(knobs, (), (), ()), name, where, collect)
     collect.finish()
     ordered = order.order_settings(scope, settings, collect)
     collect.finish()
@@ -166,22 +169,6 @@ def _unique(items: Iterable[T], kind: str, collect: Collector) -> dict[str, T]:
         else:
             out[name] = item
     return out
-
-
-def _check_render(scope: Scope, argv: tuple[object, ...], variables: dict[str, Variable], collect: Collector) -> None:
-    for entry in argv:
-        if isinstance(entry, Flag):
-            order.check_name(scope, entry.source, entry.position, collect)
-        elif isinstance(entry, JsonFlag):
-            for key in entry.keys:
-                if key.source:
-                    order.check_name(scope, key.source, entry.position, collect)
-            if entry.gate:
-                order.check_name(scope, entry.gate, entry.position, collect)
-    for variable in variables.values():
-        for name in (variable.source, variable.unset):
-            if name:
-                order.check_name(scope, name, variable.position, collect)
 
 
 __all__ = ["RulesError", "load_rules"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from resolver import conditions
+from resolver import conditions, expressions
 from resolver.conditions import Condition
 from resolver.diagnostics import Position, nearest
 from resolver.load.collect import Collector
 from resolver.model import Guard, Setting
 from resolver.names import Scope, row_names
+from resolver.yaml12 import Document
 
 
 def check_name(scope: Scope, name: str, position: Position, collect: Collector) -> None:
@@ -24,34 +25,54 @@ def check_name(scope: Scope, name: str, position: Position, collect: Collector) 
         )
 
 
-def check_condition(scope: Scope, condition: Condition, position: Position, collect: Collector) -> None:
+def check_condition(
+    scope: Scope, condition: Condition, position: Position, documents: Mapping[str, Document], collect: Collector
+) -> None:
     """Every name of the condition, and states asked only of knobs."""
+    document = documents.get(position.file)
+
+    def place(leaf: conditions.Leaf, key: bool) -> Position:
+        return document.position(leaf.path, key=key) if document and leaf.path else position
+
     for leaf in conditions.leaves(condition):
-        check_name(scope, leaf.name, position, collect)
+        check_name(scope, leaf.name, place(leaf, True), collect)
         if leaf.op == "state" and leaf.name not in scope.knobs and scope.meaning(leaf.name):
             collect.fail(
                 "condition",
                 f"{leaf.name} is not a knob, so it is never {leaf.operand}",
-                position,
+                place(leaf, True),
                 "ask `unknown`, or `not: {...: unknown}`",
             )
         if isinstance(leaf.operand, conditions.Ref):
-            check_name(scope, leaf.operand.name, position, collect)
+            check_name(scope, leaf.operand.name, place(leaf, False), collect)
 
 
-def check_names(scope: Scope, settings: Iterable[Setting], guards: Iterable[Guard], collect: Collector) -> None:
+def check_names(
+    scope: Scope,
+    settings: Iterable[Setting],
+    guards: Iterable[Guard],
+    documents: Mapping[str, Document],
+    collect: Collector,
+) -> None:
     """Every name in every row and guard."""
     for setting in settings:
-        for row in setting.rows:
-            check_condition(scope, row.when, row.position, collect)
-            for name in row_names(row):
-                if name == "extra.shadowed":
-                    message = f"{setting.name}: what is shadowed is known once all settings are, so only guards may ask"
-                    collect.fail("name", message, row.position, "ask `extra.flags`")
-                if name not in set(conditions.names(row.when)):
-                    check_name(scope, name, row.position, collect)
+        for i, row in enumerate(setting.rows):
+            check_condition(scope, row.when, row.position, documents, collect)
+            if "extra.shadowed" in row_names(row):
+                message = f"{setting.name}: what is shadowed is known once all settings are, so only guards may ask"
+                collect.fail("name", message, row.position, "ask `extra.flags`")
+            place = _value_place(documents.get(row.position.file), setting.name, i) or row.position
+            for name in dict.fromkeys(expressions.names(row.value)):
+                check_name(scope, name, place, collect)
     for guard in guards:
-        check_condition(scope, guard.when, guard.position, collect)
+        check_condition(scope, guard.when, guard.position, documents, collect)
+
+
+def _value_place(document: Document | None, setting: str, row: int) -> Position | None:
+    """Where the value of a row stands; None for a row that an arm stands for."""
+    if document is None or not isinstance(document.data, dict) or setting not in (document.data.get("settings") or {}):
+        return None
+    return document.position(("settings", setting, "first", row, "value"))
 
 
 def order_settings(scope: Scope, settings: Mapping[str, Setting], collect: Collector) -> tuple[str, ...]:

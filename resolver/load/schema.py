@@ -63,7 +63,7 @@ def _describe(error: Any) -> tuple[str, str | None, str | int | None]:
         return "an empty list", "add an entry, or remove the key", None
     if rule == "minProperties":
         return "an empty mapping", "add an entry, or remove the key", None
-    if rule == "propertyNames":
+    if "propertyNames" in error.relative_schema_path:
         return f"{got!r} is not a good name here", "use small letters, digits and `_` or `-`", None
     if rule == "pattern":
         return f"{got!r} does not look as it must", error.schema.get("description"), None
@@ -81,7 +81,7 @@ def validate(document: Document, schema: Path) -> None:
         path = tuple(error.absolute_path)
         message, fix, key = _describe(error)
         where = document.position((*path, key), key=True) if key is not None else document.position(path)
-        if error.validator == "propertyNames":
+        if "propertyNames" in error.relative_schema_path:
             where = document.position((*path, error.instance), key=True)
         shown = ".".join(str(p) for p in path)
         out.append(Diagnostic("error", "schema", f"{shown}: {message}" if shown else message, fix, where))

@@ -38,7 +38,11 @@ def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> str:
     for key in a:
         left, right = a[key], b.get(key)
         if isinstance(left, dict) and isinstance(right, dict):
-            out += [f"{key}.{k}: {left.get(k)!r} != {right.get(k)!r}" for k in {**left, **right} if left.get(k) != right.get(k)]
+            out += [
+                f"{key}.{k}: {left.get(k)!r} != {right.get(k)!r}"
+                for k in {**left, **right}
+                if left.get(k) != right.get(k)
+            ]
         elif left != right:
             out.append(f"{key}: {left!r} != {right!r}")
     return "; ".join(out)
@@ -120,7 +124,13 @@ def default_given(asked: Asked, knob_name: str) -> None:
         return
     after = answer(
         Asked(
-            asked.profile, [*asked.given, (knob.env, text)], asked.environ, asked.env_file, asked.args, asked.machine, asked.engine
+            asked.profile,
+            [*asked.given, (knob.env, text)],
+            asked.environ,
+            asked.env_file,
+            asked.args,
+            asked.machine,
+            asked.engine,
         )
     )
     for key in ("argv", "settings"):

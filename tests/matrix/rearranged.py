@@ -96,7 +96,12 @@ def with_guard(number: int, severity: GuardSeverity, first: bool) -> Resolver:
     """The product with one more guard, that asks the condition of that number; first or last among the guards."""
     conditions = all_conditions()
     guard = Guard(
-        "0-new" if first else "zz-new", severity, "new", conditions[number % len(conditions)], Position("new", 1, 1), fix="-"
+        "0-new" if first else "zz-new",
+        severity,
+        "new",
+        conditions[number % len(conditions)],
+        Position("new", 1, 1),
+        fix="-",
     )
     rules = product().rules
     guards = dict(sorted({**rules.guards, guard.id: guard}.items()))

@@ -14,8 +14,34 @@ from tests.matrix.asked import Asked
 
 PLANTED = "PLANTEDb9e7c4d1"
 KEY = f"sk-{PLANTED}"
-KEYS = st.sampled_from([KEY, f"-{PLANTED}", f"--{PLANTED}", f"{{{PLANTED}", f"'{PLANTED}", f"{PLANTED}=x", f"a.{PLANTED}", f"é{PLANTED}", f'{{"k":"{PLANTED}"}}'])
-SPELLINGS = ["--api-key", "--api_key", "--api-ke", "--ap", "--api", "--apikey", "--api-keyy", "--API-KEY", "-api-key", "--hf-token", "--hf_token", "--hf-to", "--api-key.x"]
+KEYS = st.sampled_from(
+    [
+        KEY,
+        f"-{PLANTED}",
+        f"--{PLANTED}",
+        f"{{{PLANTED}",
+        f"'{PLANTED}",
+        f"{PLANTED}=x",
+        f"a.{PLANTED}",
+        f"é{PLANTED}",
+        f'{{"k":"{PLANTED}"}}',
+    ]
+)
+SPELLINGS = [
+    "--api-key",
+    "--api_key",
+    "--api-ke",
+    "--ap",
+    "--api",
+    "--apikey",
+    "--api-keyy",
+    "--API-KEY",
+    "-api-key",
+    "--hf-token",
+    "--hf_token",
+    "--hf-to",
+    "--api-key.x",
+]
 
 
 @st.composite
@@ -42,7 +68,9 @@ def planted(draw: st.DrawFn) -> Asked:
     environ = {k: v for k, v in base.environ.items() if k not in ("VLLM_API_KEY", "EXTRA_ARGS")}
     env_file = {k: v for k, v in base.env_file.items() if k not in ("VLLM_API_KEY", "EXTRA_ARGS")}
     args = list(base.args)
-    places = draw(st.sets(st.sampled_from(["environ", "file", "given", "args", "extra", "extra-quoted", "other"]), min_size=1))
+    places = draw(
+        st.sets(st.sampled_from(["environ", "file", "given", "args", "extra", "extra-quoted", "other"]), min_size=1)
+    )
     if "environ" in places:
         environ["VLLM_API_KEY"] = draw(KEYS)
     if "file" in places:
@@ -56,7 +84,12 @@ def planted(draw: st.DrawFn) -> Asked:
         environ["EXTRA_ARGS"] = " ".join(words)
     if "extra-quoted" in places:
         quote = draw(st.sampled_from(["'", '"']))
-        given.append(("EXTRA_ARGS", " ".join([*words[:-2], f"--api-key {quote}{KEY}{quote}", f"--api-key={quote}a {PLANTED}{quote}"])))
+        given.append(
+            (
+                "EXTRA_ARGS",
+                " ".join([*words[:-2], f"--api-key {quote}{KEY}{quote}", f"--api-key={quote}a {PLANTED}{quote}"]),
+            )
+        )
     if "other" in places:
         environ["AWS_SECRET_ACCESS_KEY"] = KEY
     return Asked(base.profile, given, environ, env_file, args, base.machine, base.engine)

@@ -34,12 +34,50 @@ WILD = [
 _text = st.text(st.characters(codec=None), max_size=12)
 wild_texts = st.one_of(st.sampled_from(WILD), _text, st.just("x" * 5000))
 
-_NUMBERS = ["1", "2", "3", "4", "7", "8", "15", "16", "32", "64", "128", "4096", "8192", "32768", "65536", "131072", "262144", "1000000"]
+_NUMBERS = [
+    "1",
+    "2",
+    "3",
+    "4",
+    "7",
+    "8",
+    "15",
+    "16",
+    "32",
+    "64",
+    "128",
+    "4096",
+    "8192",
+    "32768",
+    "65536",
+    "131072",
+    "262144",
+    "1000000",
+]
 _LENGTHS = [*_NUMBERS, "64k", "64K", "128k", "200k", "1.5k", "auto", "08192", "-1"]
 _BYTES = ["1", "1048576", "2147483648", "5261334938", "5583457484", "17179869184"]
 _DECIMALS = ["0", "0.1", "0.15", "0.5", "0.9", "0.93", "0.95", "1", "1.0", "2", "8", "32", "0.930", ".5"]
-_JSONS = ["[[1,3,7],[4,512,3]]", "[[1, 4, 7]]", "[]", "{}", "null", "3", '"a"', "[[1,3,7],[4,512,3]] ", "[[1,1,15],[2,64,1]]"]
-_PATHS = ["models/Qwen3.8-27B-W4A16-AutoRound", "models/Qwen3.8-27B-DFlash2", "models/custom-drafter", "/srv/m o d e l", "x", "/", "", "é"]
+_JSONS = [
+    "[[1,3,7],[4,512,3]]",
+    "[[1, 4, 7]]",
+    "[]",
+    "{}",
+    "null",
+    "3",
+    '"a"',
+    "[[1,3,7],[4,512,3]] ",
+    "[[1,1,15],[2,64,1]]",
+]
+_PATHS = [
+    "models/Qwen3.8-27B-W4A16-AutoRound",
+    "models/Qwen3.8-27B-DFlash2",
+    "models/custom-drafter",
+    "/srv/m o d e l",
+    "x",
+    "/",
+    "",
+    "é",
+]
 _SPECIAL: dict[str, list[str]] = {
     "kv_mem": _BYTES,
     "port": ["1", "80", "8000", "18020", "65535"],
@@ -76,7 +114,12 @@ def edges(knob: Knob) -> list[str]:
     """Texts just inside and outside what is allowed."""
     bounds = [b for b in (knob.minimum, knob.maximum) if b is not None]
     out = [str(b + d) for b in bounds for d in (-1, 0, 1)]
-    out += [f"0{b}" for b in bounds] + [a.upper() for a in knob.allowed] + [a.lower() for a in knob.allowed] + [f" {a}" for a in knob.allowed[:1]]
+    out += (
+        [f"0{b}" for b in bounds]
+        + [a.upper() for a in knob.allowed]
+        + [a.lower() for a in knob.allowed]
+        + [f" {a}" for a in knob.allowed[:1]]
+    )
     return [*out, "", "0", "1"]
 
 
@@ -134,7 +177,14 @@ def _flag(draw: st.DrawFn) -> list[str]:
     if info["nargs"] == 0:
         return [name]
     values = [str(c) for c in info["choices"] or ()] or _BY_TYPE.get(str(info["type"]), ["x", "1", "a-b"])
-    value = draw(st.one_of(st.sampled_from(values), st.sampled_from(values), st.sampled_from(values), wild_texts.filter(lambda t: len(t) < 200)))
+    value = draw(
+        st.one_of(
+            st.sampled_from(values),
+            st.sampled_from(values),
+            st.sampled_from(values),
+            wild_texts.filter(lambda t: len(t) < 200),
+        )
+    )
     return [f"{name}={value}"] if draw(st.booleans()) else [name, value]
 
 
@@ -172,15 +222,30 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "api_key_file": maybe(st.booleans()),
         "installed": maybe(st.lists(st.sampled_from(PLUGINS), unique=True, max_size=3)),
     }
-    info = st.fixed_dictionaries({"kind": st.sampled_from(["file", "dir", "absent", None]), "bytes": st.one_of(st.none(), size)})
-    paths = [p for p in _PATHS if p and not p.endswith("/")] + ["models/Qwen3.8-27B-DFlash2-W4A16", "models/Qwen3.8-27B-DFlash2-W4A16/model.safetensors"]
+    info = st.fixed_dictionaries(
+        {"kind": st.sampled_from(["file", "dir", "absent", None]), "bytes": st.one_of(st.none(), size)}
+    )
+    paths = [p for p in _PATHS if p and not p.endswith("/")] + [
+        "models/Qwen3.8-27B-DFlash2-W4A16",
+        "models/Qwen3.8-27B-DFlash2-W4A16/model.safetensors",
+    ]
     files = draw(st.dictionaries(st.sampled_from(paths), info, max_size=4))
     return {"machine": {"title": "t", "source": "s"}, "facts": facts, "files": files}
 
 
 machines = st.one_of(st.sampled_from(SHIPPED), st.sampled_from(SHIPPED), documents(), st.none())
 _KNOBS = list(_RULES.knobs.values())
-_OTHER_VARIABLES = ["HOME", "PATH", "LANG", "VLLM_ATTENTION_BACKEND", "VLLM_LOGGING_LEVEL", "CG_MODE", "CUDA_VISIBLE_DEVICES", "lower", "max_len"]
+_OTHER_VARIABLES = [
+    "HOME",
+    "PATH",
+    "LANG",
+    "VLLM_ATTENTION_BACKEND",
+    "VLLM_LOGGING_LEVEL",
+    "CG_MODE",
+    "CUDA_VISIBLE_DEVICES",
+    "lower",
+    "max_len",
+]
 
 
 @st.composite

@@ -98,7 +98,10 @@ def test_law_5_a_new_guard_never_turns_a_refusal_into_a_launch(
     assert after.refused or not before.refused
     if severity != "refuse":
         assert after.refused == before.refused
-    laws.same({k: v for k, v in laws.outcome(before).items() if k != "refused"}, {k: v for k, v in laws.outcome(after).items() if k != "refused"})
+    laws.same(
+        {k: v for k, v in laws.outcome(before).items() if k != "refused"},
+        {k: v for k, v in laws.outcome(after).items() if k != "refused"},
+    )
 
 
 @given(strategies.asked())
