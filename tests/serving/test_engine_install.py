@@ -168,6 +168,21 @@ def test_two_at_once(tmp_path: Path, said: list[str]) -> None:
             install.install(tmp_path / "venv", None, said.append)
 
 
+def test_a_second_one_while_the_first_works(
+        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    refused: list[str] = []
+
+    def check_import(venv: Path) -> str:
+        with pytest.raises(InstallError) as caught:
+            install.install(venv, None, said.append)
+        refused.append(str(caught.value))
+        return "0.31.0+cpu"
+
+    monkeypatch.setattr(install, "check_import", check_import)
+    assert install.install(tmp_path / "venv", None, said.append) is True
+    assert "another installation" in refused[0]
+
+
 def test_an_installation_removes_what_breaks_the_import(
         tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Path] = []
