@@ -48,7 +48,12 @@ class Answer:
     rests_on: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        out: dict[str, Any] = {"question": self.question, "scope": self.scope, "holds": self.holds, "exact": not self.rests_on}
+        out: dict[str, Any] = {
+            "question": self.question,
+            "scope": self.scope,
+            "holds": self.holds,
+            "exact": not self.rests_on,
+        }
         if self.witness:
             out["witness"] = self.witness.as_json()
         if self.rests_on:
@@ -70,7 +75,11 @@ def read_rule(resolver: Resolver, text: str) -> Rule:
         return Rule(text, _condition(resolver, text))
     names = [*rules.guards, *rules.arms]
     near = nearest(text, names)
-    fix = f"did you mean {near}?" if near else "name a guard, an arm, a row such as `max_num_seqs[2]`, or write {ctx: huge}"
+    fix = (
+        f"did you mean {near}?"
+        if near
+        else "name a guard, an arm, a row such as `max_num_seqs[2]`, or write {ctx: huge}"
+    )
     raise UsageError(f"there is no rule {text[:60]!r}", fix)
 
 
@@ -87,7 +96,9 @@ def _condition(resolver: Resolver, text: str) -> Condition:
     for name in names(condition):
         if scope.meaning(name) is None:
             near = nearest(name, scope.all_names())
-            raise UsageError(f"nothing is called {name[:60]!r}", f"did you mean {near}?" if near else "see `launch.py knobs`")
+            raise UsageError(
+                f"nothing is called {name[:60]!r}", f"did you mean {near}?" if near else "see `launch.py knobs`"
+            )
     for leaf in leaves(condition):
         if leaf.op == "state" and leaf.name not in scope.knobs:
             raise UsageError(f"{leaf.name} is not a knob, so it is never {leaf.operand}", "ask `unknown`")
@@ -146,10 +157,11 @@ class Asker:
     def _without(self, nodes: tuple[int, ...], gone: tuple[int, ...]) -> tuple[int, ...]:
         out = []
         for node in nodes:
+            left = node
             for part in gone:
-                node = self.model.space.minus(node, part)
-            if node != EMPTY:
-                out.append(node)
+                left = self.model.space.minus(left, part)
+            if left != EMPTY:
+                out.append(left)
         return tuple(out)
 
     def _answer(self, said: str, against: tuple[int, ...], claim: Claim) -> Answer:
@@ -164,7 +176,8 @@ class Asker:
     def _accepted(self, said: str, against: tuple[int, ...], claim: Claim, but: tuple[str, ...]) -> Answer:
         scope = "requests that no other rule refuses"
         tried = []
-        for node in against:
+        for whole in against:
+            node = whole
             for _ in range(TRIES):
                 found = self.model.accepted(node, but)
                 if found is None:

@@ -71,7 +71,7 @@ class Case:
             environ=self.env,
             args=self.args,
         )
-        listed = machine_from({"files": self.files}, "witness", "witness", str(resolver.root))
+        listed = machine_from({"files": self.files}, "witness", "witness", self.facts.get("root", str(resolver.root)))
         return resolver.resolve(request, replace(listed, facts=dict(self.facts)), self.engine)
 
 

@@ -9,14 +9,8 @@ from typing import Any
 
 import yaml
 
-from resolver.compile import all_flags
-from resolver.compile.codegen import generate
-from resolver.compile.helpers import HELPERS
-from resolver.engine import load_engine
-from resolver.knobs import KnobTable
-from resolver.load import load_rules
+from resolver.analysis.revision import load
 from resolver.machines import inline_machine, load_machine
-from resolver.names import Scope
 from resolver.request import build
 from resolver.resolution import Resolution
 from resolver.resolve import Resolver
@@ -182,17 +176,6 @@ def write(root: Path, data: Mapping[str, Any]) -> None:
         _dump(rules / "accepted_findings.yaml", {"accepted": data["accepted"]})
 
 
-def load(root: Path) -> Resolver:
-    """The resolver of a folder, made without the cache on disk."""
-    flags = all_flags(root)
-    rules = load_rules(root, flags)
-    scope = Scope(frozenset(rules.knobs), frozenset(rules.facts), frozenset(rules.settings), flags)
-    space: dict[str, Any] = dict(HELPERS)
-    exec(compile(generate(rules, scope), "<rules>", "exec"), space)
-    compiled = (space["settings"], space["guards"])
-    return Resolver(root, rules, scope, compiled, lambda name: load_engine(root, name), KnobTable(rules))
-
-
 def replay(resolver: Resolver, request: Mapping[str, Any]) -> Resolution:
     """Resolve a witness as `resolve --batch` would: it needs nothing but the data that was printed."""
     machine = request["machine"]
@@ -211,3 +194,6 @@ def replay(resolver: Resolver, request: Mapping[str, Any]) -> Resolution:
         args=request.get("args", ()),
     )
     return resolver.resolve(asked, found, request.get("engine"))
+
+
+__all__ = ["arm", "clean", "guard", "load", "replay", "write"]
