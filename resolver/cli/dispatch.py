@@ -36,6 +36,12 @@ COMMANDS = {
             (*ASKING, "--apply", "--format", "--json", "--batch", *TALK),
             True,
         ),
+        Command(
+            "explain",
+            "say where every word comes from, what a flag, knob or rule does here, or why an arm is not taken",
+            (*ASKING, "--arm", "--want", "--json", *TALK),
+            True,
+        ),
         Command("profiles", "list the profiles", ("--json", *TALK)),
         Command("knobs", "list the knobs, or explain the one that is named", ("--json", *TALK)),
         Command(
@@ -64,12 +70,16 @@ COMMANDS = {
         Command("check", "check the rules and run their examples", ("--origins", "--json", *TALK)),
     )
 }
-NAMING = {"knobs": "KNOB", "machines": "MACHINE"}
+NAMING = {"explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE"}
 """Commands that may be given one name."""
 
 
 def main(words: Sequence[str]) -> int:
     """Run the command that the words mean; returns the exit status. Raises UsageError and what the command raises."""
+    if words[:1] == ["explain"]:
+        from resolver.cli.explain import prepare
+
+        words = prepare(words)
     line = read(words)
     command = _command(line)
     if line.given("--help"):

@@ -23,9 +23,13 @@ def suggestions(line: Line, answer: Answer, limit: int = LIMIT) -> list[Suggesti
     """The launches near a refused one, their commands as this user types them."""
     from resolver.views.suggest import suggest
 
-    options = [word for name in ("--machine", "--engine") if (given := line.get(name)) for word in (name, given)]
     command = [word for word, _ in line.words[:1]]
-    return suggest(answer.resolution, limit, (*launcher(), *command), options)
+    return suggest(answer.resolution, limit, (*launcher(), *command), elsewhere(line))
+
+
+def elsewhere(line: Line) -> list[str]:
+    """The options that say for which machine and engine the launch is resolved."""
+    return [word for name in ("--machine", "--engine") if (given := line.get(name)) for word in (name, given)]
 
 
 def launcher() -> tuple[str, ...]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from resolver import conditions, expressions
-from resolver.conditions import Ref
+from resolver.conditions import All, Condition, Leaf, Not, Ref
+from resolver.interpret import leaf_holds
 from resolver.knobs import OFF, ON, UNSET
 from resolver.model import Knob, Rules
 
@@ -20,12 +21,16 @@ ARM_KNOBS = ("backend", "pth_fa", "fa2_fp8kv", "ctx", "spec")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason why nothing may be launched: `key` tells it from others; `names` are what it reads; `ways` the guard's own."""
+    """One reason why nothing may be launched: `key` tells it from others; `names` are what it reads; `ways` the guard's own.
+
+    `distance`: how many conditions must change before it goes away, where that can be told.
+    """
 
     key: str
     names: tuple[str, ...]
     flags: bool = False
     ways: tuple[Mapping[str, str | None], ...] = ()
+    distance: int = 1
 
 
 def refusals(resolution: Resolution) -> list[Refusal]:
@@ -34,7 +39,7 @@ def refusals(resolution: Resolution) -> list[Refusal]:
     if resolution.passthrough.problem:
         out.append(Refusal(f"flags {resolution.passthrough.problem}", (), flags=True))
     if resolution.setting("arm") is None:
-        out.append(Refusal("no arm", ("arm",)))
+        out.append(Refusal("no arm", ("arm",), distance=_nearest_arm(resolution)))
     for guard in resolution.fired:
         if guard.severity == "refuse":
             more = ("arm",) if guard.arm else ()
@@ -53,6 +58,33 @@ def _slow(resolution: Resolution) -> Iterator[Refusal]:
         if d.severity in ("refuse", "error"):
             named = tuple(by_variable[c.knob].name for c in d.causes if c.knob in by_variable)
             yield Refusal(f"{d.rule} {d.message}", (*named, "arm", "extra.flags"))
+
+
+FAR = 1000
+
+
+def _nearest_arm(resolution: Resolution) -> int:
+    """How many knobs, at least, stand between the launch and an arm of this machine."""
+    found = FAR
+    for arm in resolution.rules.arms.values():
+        ways = [way for way in (arm.chosen_by, arm.eligible) if way is not None]
+        choice = min((_steps(resolution, way, True) for way in ways), default=0)
+        found = min(found, _steps(resolution, arm.when, True) + choice)
+    return found
+
+
+def _steps(resolution: Resolution, condition: Condition, wanted: bool) -> int:
+    """How many leaves must change before the condition is `wanted`; a fact of the machine never does."""
+    if isinstance(condition, Leaf):
+        if leaf_holds(resolution, condition) == wanted:
+            return 0
+        meaning = resolution.resolver.scope.meaning(condition.name)
+        return FAR if meaning is not None and meaning.kind in ("fact", "choices") else 1
+    if isinstance(condition, Not):
+        return _steps(resolution, condition.inner, not wanted)
+    parts = [_steps(resolution, part, wanted) for part in condition.parts]
+    every = isinstance(condition, All) == wanted
+    return sum(parts) if every else min(parts, default=FAR)
 
 
 def behind(resolution: Resolution, names: Iterable[str]) -> tuple[list[str], bool]:

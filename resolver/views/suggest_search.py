@@ -84,9 +84,9 @@ class Search:
         refusal = node.refusals[0]
         for draft in self._edits(node, refusal):
             if len(draft.changes) <= most and self.left > 0:
-                self._push(draft, self.heap, refusal.key)
+                self._push(draft, self.heap, refusal)
 
-    def _push(self, draft: Draft, heap: list[Any], cure: str | None = None) -> None:
+    def _push(self, draft: Draft, heap: list[Any], cure: reach.Refusal | None = None) -> None:
         key = (
             frozenset((k, g.text) for k, g in draft.request.knobs.items()),
             draft.request.args,
@@ -100,7 +100,7 @@ class Search:
         self.left -= 1
         resolution = self.resolver.resolve(draft.request, self.start.machine, self.start.engine)
         refusals = reach.refusals(resolution)
-        if cure is not None and any(r.key == cure for r in refusals):
+        if cure is not None and any(r.key == cure.key and r.distance >= cure.distance for r in refusals):
             heap = self.stalled
         self.number += 1
         entry = (draft.own, len(draft.changes), draft.weight, len(refusals), self.number)
@@ -194,8 +194,26 @@ class Search:
                 self._push(draft, self.heap)
                 found = self.grow(wanted, len(draft.changes) + MOST_CHANGES)
                 if found:
-                    return found
+                    return [self._restored(node) for node in found]
         return []
+
+    def _restored(self, node: Node) -> Node:
+        """The node with every knob given back that need not have gone."""
+        draft, kept = node.draft, node
+        for change in draft.changes:
+            knob = self.resolver.table.by_variable.get(change.name) if change.kind == "knob" else None
+            given = self.asked.knobs.get(knob.name) if knob else None
+            if knob is None or given is None or drafts.layer(given) == "profile":
+                continue
+            environ = dict(draft.request.environ)
+            if knob.env in self.asked.environ:
+                environ[knob.env] = self.asked.environ[knob.env]
+            asked = replace(draft.request, knobs={**draft.request.knobs, knob.name: given}, environ=environ)
+            resolution = self.resolver.resolve(asked, self.start.machine, self.start.engine)
+            if not resolution.refused:
+                draft = Draft(asked, tuple(c for c in draft.changes if c is not change), draft.weight)
+                kept = Node(draft, resolution, [])
+        return kept
 
     def _simpler(self, draft: Draft) -> Iterator[Draft]:
         knobs = self.rules.knobs

@@ -206,6 +206,7 @@ def test_refusals_have_a_suggestion() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 def test_2000_refusals_have_a_suggestion() -> None:
     share, median = rate(2000, seed=22)
     print(f"suggestion within three changes: {share:.2%}; median {median * 1000:.0f} ms")
@@ -214,6 +215,7 @@ def test_2000_refusals_have_a_suggestion() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 def test_where_one_exists_it_is_found() -> None:
     """Exhaustive search on 200 refusals, first those for which nothing within three changes was suggested."""
     checked = missed = 0
