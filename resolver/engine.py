@@ -112,16 +112,31 @@ def engine_files(root: Path, name: str) -> list[Path]:
     return [folder / f"vllm-{version}.json", *(folder / "overlays" / f"{overlay}.yaml" for overlay in extra)]
 
 
+_PARTS = {"version": str, "flags": dict, "variables": list, "other_variables": list}
+
+
+def read_engine_file(root: Path, path: Path) -> dict[str, Any]:
+    """The data of one version. Raises RulesError when the file cannot be read or lacks a part."""
+    line = column = 1
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        wrong = [k for k, kind in _PARTS.items() if not isinstance(data, dict) or not isinstance(data.get(k), kind)]
+        said = f"cannot be used: {', '.join(wrong)} missing or of the wrong kind" if wrong else None
+    except (OSError, ValueError, RecursionError) as error:
+        line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+        said = f"cannot be read: {error}"
+    if said:
+        shown = str(path.relative_to(root))
+        fix = "make it again with tools/engine_data"
+        raise RulesError([Diagnostic("error", "engine", f"{shown} {said}", fix, Position(shown, line, column))])
+    found: dict[str, Any] = data
+    return found
+
+
 def load_engine(root: Path, name: str) -> Engine:
     """Read `VERSION[+overlay…]`. Raises UsageError for an unknown name, RulesError for a broken file."""
     base, *extra = engine_files(root, name)
-    try:
-        data = json.loads(base.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        where = Position(str(base.relative_to(root)), getattr(error, "lineno", 1), getattr(error, "colno", 1))
-        raise RulesError(
-            [Diagnostic("error", "engine", f"cannot read: {error}", "make it again with tools/engine_data", where)]
-        ) from None
+    data = read_engine_file(root, base)
     flags: dict[str, dict[str, Any]] = {dest: dict(info) for dest, info in data["flags"].items()}
     variables = {*data["variables"], *data["other_variables"]}
     table = data.get("attention")
@@ -169,6 +184,11 @@ def _lay(
         )
     brings = data["brings"]
     for dest, choices in brings.get("choices", {}).items():
+        if dest not in flags:
+            near = nearest(dest, list(flags))
+            fix = f"did you mean {near!r}?" if near else f"name a flag of vLLM {version} as its data file does"
+            where = document.position(("brings", "choices", dest), key=True)
+            raise RulesError([Diagnostic("error", "overlay", f"vLLM {version} has no flag {dest!r}", fix, where)])
         info = flags[dest]
         info["choices"] = sorted({*(info["choices"] or ()), *choices})
         brought |= {f"{dest}={choice}": data["overlay"] for choice in choices}

@@ -29,12 +29,21 @@ def load_machine(root: Path, name: str) -> Machine:
             f"there is no machine {name!r}",
             f"did you mean {near}?" if near else f"use one of {', '.join(names(root))}, or give a file",
         )
-    document = _read(root, path, str(path) if looks_like_path else f"rules/machines/{name}.yaml")
+    document = _read(root, path, str(path) if looks_like_path else f"rules/machines/{name}.yaml", _stamp(path))
     return machine_from(document, path.stem, str(path), str(root))
 
 
+def _stamp(path: Path) -> tuple[int, int]:
+    """Changes when the file does."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
+
+
 @lru_cache(maxsize=64)
-def _read(root: Path, path: Path, shown: str) -> Mapping[str, Any]:
+def _read(root: Path, path: Path, shown: str, stamp: tuple[int, int]) -> Mapping[str, Any]:
     schema_file = root / "rules" / "schema" / "machine.json"
     entry = f"machine-{cache.digest([path, schema_file])}"
     found = cache.load(entry)

@@ -177,12 +177,14 @@ def read(path: Path, shown: str | None = None) -> Document:
     """Read and parse a file; `shown` is the name used in messages. Raises RulesError, never OSError."""
     file = shown or str(path)
     try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        said = error.strerror or str(error)
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        said = getattr(error, "strerror", None) or str(error)
         raise RulesError(
             [Diagnostic("error", "file", f"cannot read {file}: {said}", None, Position(file, 1, 1))]
         ) from None
+    try:
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise RulesError(
             [Diagnostic("error", "file", f"{file} is not UTF-8 (byte {error.start})", None, Position(file, 1, 1))]

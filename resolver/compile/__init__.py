@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resolver.compile import cache
-from resolver.engine import Engine, engine_files, load_engine, versions
+from resolver.engine import Engine, engine_files, load_engine, read_engine_file, versions
 from resolver.knobs import KnobTable, Reading
 from resolver.names import Scope
 
 if TYPE_CHECKING:
+    from resolver.model import Rules
     from resolver.resolve import Resolver
 
 _CODE = sorted(
@@ -26,20 +27,20 @@ def product_root() -> Path:
 
 def all_flags(root: Path) -> frozenset[str]:
     """The destinations of the flags of every known engine version."""
-    import json
-
     found: set[str] = set()
     for version in versions(root):
-        found |= json.loads((root / "rules" / "engines" / f"vllm-{version}.json").read_text(encoding="utf-8"))[
-            "flags"
-        ].keys()
+        found |= read_engine_file(root, root / "rules" / "engines" / f"vllm-{version}.json")["flags"].keys()
     return frozenset(found)
 
 
-def _compiled(root: Path, key: str) -> tuple[Any, Any, bytes]:
-    entry = cache.load(f"rules-{key}")
-    if entry is not None:
-        return entry  # type: ignore[no-any-return]
+def _compiled(root: Path, key: str) -> tuple[Rules, Scope, dict[str, Any]]:
+    """Rules, scope, and the names that the compiled code defines."""
+    entry: Any = cache.load(f"rules-{key}")
+    try:
+        rules, scope, code = entry
+        return rules, scope, _run(code)
+    except Exception:  # no entry, or a damaged one
+        entry = None
     from resolver.compile.codegen import generate
     from resolver.load import load_rules
 
@@ -48,7 +49,15 @@ def _compiled(root: Path, key: str) -> tuple[Any, Any, bytes]:
     scope = Scope(frozenset(rules.knobs), frozenset(rules.facts), frozenset(rules.settings), flags)
     code = marshal.dumps(compile(generate(rules, scope), "<rules>", "exec"))
     cache.store(f"rules-{key}", (rules, scope, code))
-    return rules, scope, code
+    return rules, scope, _run(code)
+
+
+def _run(code: bytes) -> dict[str, Any]:
+    from resolver.compile.helpers import HELPERS
+
+    space: dict[str, Any] = dict(HELPERS)
+    exec(marshal.loads(code), space)
+    return space
 
 
 def rules_key(root: Path) -> str:
@@ -60,21 +69,20 @@ def rules_key(root: Path) -> str:
         *sorted((root / "rules" / "engines" / "overlays").glob("*.yaml")),
         *_CODE,
     ]
-    stamps = [f"{p.name}:{p.stat().st_size}" for p in sorted((root / "rules" / "engines").glob("vllm-*.json"))]
+    engines = [(p.name, p.stat()) for p in sorted((root / "rules" / "engines").glob("vllm-*.json"))]
+    stamps = [f"{name}:{status.st_size}:{status.st_mtime_ns}" for name, status in engines]
     return cache.digest(files, str(root), *stamps)
 
 
 def open_resolver(root: Path | None = None) -> Resolver:
     """The resolver for the rules below `root`. Raises RulesError with every error in them."""
-    from resolver.compile.helpers import HELPERS
     from resolver.resolve import Resolver
 
     root = (root or product_root()).resolve()
     key = rules_key(root)
-    rules, scope, code = _compiled(root, key)
-    space: dict[str, Any] = dict(HELPERS)
-    exec(marshal.loads(code), space)
-    kept: dict[tuple[str, str], Reading] = cache.load(f"knobs-{key}") or {}
+    rules, scope, space = _compiled(root, key)
+    entry = cache.load(f"knobs-{key}")
+    kept: dict[tuple[str, str], Reading] = entry if isinstance(entry, dict) else {}
     return Resolver(
         root,
         rules,

@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import re
 import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+_OWN = re.compile(r"[a-z]+-[0-9a-f]{40}\Z")
+"""Names of entries: whatever else is in the folder belongs to somebody else, and stays."""
 _FORMAT = f"3/{sys.implementation.cache_tag}"
 
 
@@ -37,9 +40,9 @@ def digest(paths: Iterable[Path], *extra: str) -> str:
     for path in paths:
         try:
             content = path.read_bytes()
-        except OSError:
+        except (OSError, ValueError):
             content = b"\xff absent"
-        h.update(str(path).encode(errors="surrogateescape") + b"\0" + len(content).to_bytes(8, "big") + content)
+        h.update(str(path).encode(errors="surrogatepass") + b"\0" + len(content).to_bytes(8, "big") + content)
     return h.hexdigest()
 
 
@@ -80,7 +83,7 @@ def store(name: str, value: Any) -> None:
             os.unlink(temporary)
             raise
         _tidy(place, name)
-    except (OSError, pickle.PicklingError, RecursionError, TypeError):
+    except (OSError, ValueError, AttributeError, pickle.PicklingError, RecursionError, TypeError):
         return
 
 
@@ -88,7 +91,7 @@ def _tidy(place: Path, newest: str, keep: int = 16) -> None:
     """Remove all but the entries of each kind that were used last, so that many machines never push out the rules."""
     kinds: dict[str, list[tuple[float, Path]]] = {}
     for path in place.iterdir():
-        if path.is_file():
+        if _OWN.match(path.name) and path.is_file():
             kinds.setdefault(path.name.partition("-")[0], []).append((path.stat().st_mtime, path))
     for entries in kinds.values():
         for _, path in sorted(entries, reverse=True)[keep:]:
