@@ -1,0 +1,95 @@
+"""The hazards and where each one went: read rules/evidence/, and write docs/reference/hazards.md.
+
+`python -m resolver.views.hazards` writes the page, `--check` only says whether it is up to date.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PAGE = "docs/reference/hazards.md"
+ORDER = ("corrupts", "insecure", "crashes", "hangs", "refuses-to-boot", "slow", "ignored")
+
+
+def read_hazards(root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The two documents: hazards with their words, and kinds with places. Raises RulesError when one does not follow the schema."""
+    from resolver.load import schema
+    from resolver.yaml12 import read
+
+    found = []
+    for name in ("hazards.yaml", "hazard_places.yaml"):
+        path = root / "rules" / "evidence" / name
+        document = read(path, str(path.relative_to(root)))
+        schema.validate(document, root / "rules" / "schema" / "hazards.json")
+        found.append(document.data)
+    return found[0], found[1]
+
+
+def counts(places: Mapping[str, Mapping[str, Any]]) -> Counter[str]:
+    """How many hazards have a place of each kind; one hazard may have several."""
+    return Counter(kind for place in places.values() for kind in place if kind != "note")
+
+
+def page(root: Path) -> str:
+    """The page as Markdown."""
+    hazards, where = read_hazards(root)
+    places = where["places"]
+    total = counts(places)
+    out = [
+        "# Hazards",
+        "",
+        "Made from `rules/evidence/hazards.yaml` and `hazard_places.yaml` by `python -m resolver.views.hazards`. Do not edit.",
+        "",
+        f"{len(hazards['hazards'])} ways in which such launches went wrong, and what this product does about each.",
+        "",
+        "| place | what it means | hazards |",
+        "|---|---|---|",
+        *(f"| {kind} | {means} | {total[kind]} |" for kind, means in where["kinds"].items()),
+    ]
+    for severity in ORDER:
+        rows = [h for h in hazards["hazards"] if h["severity"] == severity]
+        out += ["", f"## {severity}", "", f"{_first_upper(hazards['severities'][severity])}.", ""]
+        out += ["| hazard | what happens | status | place | evidence |", "|---|---|---|---|---|"]
+        out += [_row(h, places[h["id"]]) for h in rows]
+    return "\n".join(out) + "\n"
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _row(hazard: Mapping[str, Any], place: Mapping[str, Any]) -> str:
+    status = hazard["status"] + (f" {hazard['fixed_in']}" if "fixed_in" in hazard else "")
+    evidence = [f"`{id}`" for id in hazard.get("figures", ())]
+    evidence += [f"issue {n}" for n in hazard.get("issues", ())] + [f"vLLM {n}" for n in hazard.get("vllm_issues", ())]
+    cells = (f"`{hazard['id']}`", hazard["happens"], status, _place(place), ", ".join(evidence))
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _place(place: Mapping[str, Any]) -> str:
+    if "left-out" in place:
+        return f"left out: {place['left-out']}"
+    parts = [f"{kind} {', '.join(f'`{name}`' for name in names)}" for kind, names in place.items() if kind != "note"]
+    return "; ".join(parts) + (f" ({place['note']})" if "note" in place else "")
+
+
+def main(arguments: list[str]) -> int:
+    """Write the page, or with --check compare it: 1 when it is out of date."""
+    root = Path(__file__).resolve().parent.parent.parent
+    path, text = root / PAGE, page(root)
+    if "--check" in arguments:
+        fresh = path.is_file() and path.read_text(encoding="utf-8") == text
+        print(f"{PAGE} is {'up to date' if fresh else 'out of date: run python -m resolver.views.hazards'}")
+        return 0 if fresh else 1
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    print(f"wrote {PAGE}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
