@@ -8,6 +8,7 @@ from collections.abc import Callable
 Reading = str | int | bool | None
 
 _PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
+_LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){1,3}\Z")
 _GIB = re.compile(r"[0-9.]{1,20}\Z")
 
 
@@ -30,8 +31,8 @@ def gib_bytes(text: str) -> int | None:
 
 
 def loopback(text: str) -> bool:
-    """Whether a host is reachable from this machine only: 127.*, localhost, ::1."""
-    return text.startswith("127.") or text in ("localhost", "::1")
+    """Whether a host is reachable from this machine only: 127.x.y.z, localhost, ::1; a name such as 127.example.org is not."""
+    return bool(_LOOPBACK.match(text)) or text in ("localhost", "::1")
 
 
 def length(text: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from resolver.coercions import number
 from resolver.model import Knob, Rules, Value
+from resolver.passthrough.types import human_int_or_auto
 
 UNSET, EMPTY, GIVEN = 0, 1, 2
 
@@ -17,7 +18,6 @@ ON = ("1", "true", "yes", "on")
 OFF = ("0", "false", "no", "off")
 _DIGITS = re.compile(r"[0-9]{1,18}\Z")
 _DECIMAL = re.compile(r"([0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12})\Z")
-_LENGTH = re.compile(r"(auto|-1|[0-9_]{1,18}|[0-9]{1,12}(\.[0-9]{1,6})?[kmgt]|[0-9]{1,12}[KMGT])\Z", re.IGNORECASE)
 
 FREE_TYPES = frozenset({"text", "path", "words", "secret", "host", "ignored"})
 """Types that allow any text: nothing to check, so no validator is loaded for them, and nothing of them is kept on disk."""
@@ -61,10 +61,23 @@ def _is_json(text: str) -> bool:
     return True
 
 
+def _is_text(text: str, bytes_too: bool) -> bool:
+    """No half characters; in a path, bytes that are no text may stand as U+DC80 to U+DCFF."""
+    return not any("\ud800" <= c <= "\udfff" and not (bytes_too and "\udc80" <= c <= "\udcff") for c in text)
+
+
+def _is_length(text: str) -> bool:
+    """What vLLM's own parser takes for a number of tokens; -1 is auto."""
+    try:
+        return human_int_or_auto(text) >= -1
+    except (ValueError, OverflowError):
+        return False
+
+
 _SHAPES: dict[str, tuple[str, Callable[[str], bool]]] = {
     "int": ("a whole number in plain digits", lambda t: bool(_DIGITS.match(t))),
     "decimal": ("a number such as 0.93", lambda t: bool(_DECIMAL.match(t))),
-    "tokens": ("a number of tokens: digits, 64k, 128K, or auto", lambda t: bool(_LENGTH.match(t))),
+    "tokens": ("a number of tokens: digits, 64k, 128K, or auto", _is_length),
     "switch": ("0 or 1 (also off, no, false, on, yes, true)", lambda t: t.lower() in ON + OFF),
     "zero_one": ("0 or 1", lambda t: t in ("0", "1")),
     "json": ("JSON", _is_json),
@@ -98,7 +111,7 @@ def read_text(knob: Knob, text: str) -> Reading:
         return Reading(EMPTY, None, "") if knob.empty == "value" else Reading(EMPTY, *_default(knob))
     if "\0" in text:
         return _bad(knob, "holds a NUL byte, which no command line can carry")
-    if any("\ud800" <= c <= "\udfff" for c in text) and knob.type != "path":
+    if not text.isascii() and not _is_text(text, knob.type == "path"):
         return _bad(knob, "is not valid text")
     if knob.type in FREE_TYPES:
         return Reading(GIVEN, value_of(knob, text), None if knob.secret else text)

@@ -28,7 +28,9 @@ def folder() -> Path | None:
         return None
     if named:
         return Path(named)
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    base = os.environ.get("XDG_CACHE_HOME")
+    if not base:
+        base = "" if os.environ.get("HOME") == "" else os.path.join(os.path.expanduser("~"), ".cache")
     return Path(base) / "launch-resolver" if os.path.isabs(base) else None
 
 

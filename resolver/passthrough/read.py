@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -103,6 +104,15 @@ def _rewrite(word: str) -> str:
     return f"--optimization-level={level.group(1)}" if level else word
 
 
+def _rewritten(words: tuple[str, ...]) -> list[str]:
+    """All words as vLLM rewrites them; `-O` followed by a level is one flag."""
+    out = [_rewrite(word) for word in words]
+    for at, word in enumerate(out[:-1]):
+        if word == "-O" and words[at + 1] in ("0", "1", "2", "3"):
+            out[at] = "--optimization-level"
+    return out
+
+
 def _gather_dotted(words: list[str]) -> list[str]:
     """`--flag.key value` words become `--flag {"key": value}` at the end, merged by the head's spelling."""
     plain: list[str] = []
@@ -143,12 +153,19 @@ def _dotted_value(text: str) -> Any:
 
 
 def _parse(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
+    for word in words:
+        try:
+            bad = b"\0" in os.fsencode(word)
+        except UnicodeEncodeError:
+            bad = True
+        if bad:
+            raise _Refused("a word that no command line can carry: it holds a NUL byte, or is not valid text")
     if any(w == "--model" or w.startswith("--model=") for w in words):
         raise _Refused("--model cannot stand beside the model that the launch names; set MODEL instead")
     if "--" in words:
         raise _Refused("`--` stands for the end of all flags; the engine takes nothing after it")
     space = argparse.Namespace(seen=[])
-    _, rest = _parser(engine).parse_known_args(_gather_dotted([_rewrite(w) for w in words]), space)
+    _, rest = _parser(engine).parse_known_args(_gather_dotted(_rewritten(words)), space)
     if rest:
         raise _Refused(
             f"unrecognized arguments: {rest[0] if not rest[0].startswith('-') else rest[0].partition('=')[0]}"
@@ -168,7 +185,7 @@ def _value(engine: Engine, dest: str, value: Any) -> Any:
 def _lenient(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
     """When the parser refuses: what can still be read, flag by flag, so that the other rules can speak."""
     seen: list[tuple[str, Any]] = []
-    for at, word in enumerate(map(_rewrite, words)):
+    for at, word in enumerate(_rewritten(words)):
         name, eq, value = word.partition("=")
         dest = engine.spellings.get(name) or (
             engine.destination(name) if name.startswith("--") and len(name) > 2 else None

@@ -7,6 +7,7 @@ import re
 
 _SPACE = re.compile(r"\s+")
 _FLAG_HEAD = re.compile(r"(--?[A-Za-z][^\s='\"]*=)")
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
 _DECODER = json.JSONDecoder()
 
 
@@ -36,13 +37,10 @@ def _value(text: str, at: int) -> tuple[str, int]:
             return _plain(text, at)
         if end == len(text) or text[end].isspace():
             return text[at:end], end
-    if first in ("'", '"'):
-        close = text.find(first, at + 1)
-        while first == '"' and close > 0 and text[close - 1] == "\\":
-            close = text.find(first, close + 1)
-        if close > 0 and (close + 1 == len(text) or text[close + 1].isspace()):
-            inner = text[at + 1 : close]
-            return (re.sub(r'\\(["\\$`])', r"\1", inner) if first == '"' else inner), close + 1
+    quoted = _QUOTED.match(text, at)
+    if quoted and (quoted.end() == len(text) or text[quoted.end()].isspace()):
+        inner = quoted.group()[1:-1]
+        return (re.sub(r'\\(["\\$`])', r"\1", inner) if first == '"' else inner), quoted.end()
     return _plain(text, at)
 
 

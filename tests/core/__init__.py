@@ -1,0 +1,1 @@
+"""Unit tests that mirror resolver/, resolver/load/, resolver/compile/ and resolver/passthrough/."""
