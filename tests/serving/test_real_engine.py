@@ -1,6 +1,6 @@
 """The CPU engine itself: it boots through our exec with the tiny model, answers, and stops without a trace.
 
-Needs the engine: `python -m tools.cpu_engine install --venv venv`, or CPU_ENGINE_VENV naming where it is.
+Needs the engine: `python -m tools.cpu_engine install --venv venv-cpu`, or CPU_ENGINE_VENV naming where it is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from resolver.serving.secrets import Secret
 from tools.cpu_engine import install, tiny_model
 
 REPO = Path(__file__).resolve().parents[2]
-VENV = Path(os.environ.get("CPU_ENGINE_VENV") or REPO / "venv")
+VENV = Path(os.environ.get("CPU_ENGINE_VENV") or REPO / "venv-cpu")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not install.is_installed(VENV), reason=f"no CPU engine in {VENV}: python -m tools.cpu_engine install"),
