@@ -104,9 +104,9 @@ class Resolver:
         passthrough = read_words(engine, words)
         plan = self.plan(engine)
         facts = self.facts(machine, engine)
-        given = (states, values, texts, facts, passthrough.last, passthrough.last_text, passthrough.every)
+        asked = (states, values, texts, facts, passthrough.last, passthrough.last_text, passthrough.every)
         rest = (passthrough.flags, self.look(machine), engine.choices)
-        state = _State(states, values, texts, *self._settings(*given, *rest))
+        state = _State(states, values, texts, *self._settings(*asked, *rest))
         environ = self._exports(request, readings)
         if environ is not request.environ:
             request = replace(request, environ=environ, caller=request.environ)
@@ -118,7 +118,7 @@ class Resolver:
 
         rendered = plan.render(lookup, words, environ)
         shadowed = passthrough.flags & rendered.destinations
-        state.fired = self._guards(*given, *rest, shadowed, setting_values)
+        state.fired = self._guards(*asked, *rest, shadowed, setting_values)
         return Resolution(self, request, machine, engine, facts, passthrough, readings, state, rendered)
 
     def _exports(self, request: Request, readings: Mapping[str, Reading]) -> Mapping[str, str]:

@@ -17,10 +17,11 @@ def _folder() -> str | None:
     named = os.environ.get("LAUNCH_CACHE_DIR")
     if named == "":
         return None
-    base = named or os.path.join(
-        os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache"), "launch-resolver"
-    )
-    return os.path.join(base, "bytecode") if os.path.isabs(base) else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    if not base:
+        base = "" if os.environ.get("HOME") == "" else os.path.join(os.path.expanduser("~"), ".cache")
+    place = named or os.path.join(base, "launch-resolver")
+    return os.path.join(place, "bytecode") if os.path.isabs(place) else None
 
 
 def keep(root: str) -> None:

@@ -9,34 +9,36 @@ from pathlib import Path
 from resolver.compile import cache
 from tests.cli.conftest import REPO, Cli
 
+RULES, MINE = f"rules-{'a' * 40}", f"machine-{'f' * 40}"
+
 
 def test_many_machines_do_not_push_out_the_rules(cache_folder: Path) -> None:
-    cache.store("rules-a", 1)
+    cache.store(RULES, 1)
     (cache_folder / "bytecode").mkdir()
     old = time.time() - 10_000
-    os.utime(cache_folder / "rules-a", (old, old))
+    os.utime(cache_folder / RULES, (old, old))
     os.utime(cache_folder / "bytecode", (old, old))
     for number in range(60):
-        cache.store(f"machine-{number}", number)
-    assert cache.load("rules-a") == 1
+        cache.store(f"machine-{number:040x}", number)
+    assert cache.load(RULES) == 1
     assert len(list(cache_folder.glob("machine-*"))) == 16
     assert (cache_folder / "bytecode").is_dir()
 
 
 def test_a_reading_counts_as_use(cache_folder: Path) -> None:
-    cache.store("machine-mine", 1)
+    cache.store(MINE, 1)
     old = time.time() - 10_000
-    os.utime(cache_folder / "machine-mine", (old, old))
-    assert cache.load("machine-mine") == 1
+    os.utime(cache_folder / MINE, (old, old))
+    assert cache.load(MINE) == 1
     for number in range(15):
-        cache.store(f"machine-{number}", number)
-    assert cache.load("machine-mine") == 1
+        cache.store(f"machine-{number:040x}", number)
+    assert cache.load(MINE) == 1
 
 
 def test_an_entry_that_others_may_write_is_not_read(cache_folder: Path) -> None:
-    cache.store("rules-a", 1)
-    os.chmod(cache_folder / "rules-a", 0o666)
-    assert cache.load("rules-a") is None
+    cache.store(RULES, 1)
+    os.chmod(cache_folder / RULES, 0o666)
+    assert cache.load(RULES) is None
 
 
 def test_rubbish_in_the_cache_is_made_again(cli: Cli, tmp_path: Path) -> None:

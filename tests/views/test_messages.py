@@ -29,6 +29,8 @@ VERBS = frozenset(
         "change",
         "check",
         "choose",
+        "close",
+        "compute",
         "copy",
         "correct",
         "enlarge",
