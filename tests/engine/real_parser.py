@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tools.engine_data import environment
@@ -41,12 +41,14 @@ def serve_words(argv: Sequence[str]) -> list[str]:
     return list(argv[2:])
 
 
-def parse_many(version: str, argvs: Sequence[Sequence[str]]) -> list[tuple[bool, str]]:
+def parse_many(
+    version: str, argvs: Sequence[Sequence[str]], choices: Mapping[str, Sequence[str]] | None = None
+) -> list[tuple[bool, str]]:
     """For each command line (with or without `.../vllm serve` in front): (accepted, the parser's own reason or "").
 
     One process for all: about 8 s to import, then 5 ms each. A reason that starts with "validate: " comes from vLLM's
-    checks right behind the parse. Raises ParserEnvironmentError where the environment is missing or breaks.
+    checks right behind the parse. `choices` adds choices to flags by dest, as an overlay brings them. Raises ParserEnvironmentError where the environment is missing or breaks.
     """
-    words = [serve_words(argv) if argv[1:2] == ["serve"] else list(argv) for argv in argvs]
-    answers = environment.call(need(version), version, "parse_many", words)
+    words = [serve_words(argv) if list(argv[1:2]) == ["serve"] else list(argv) for argv in argvs]
+    answers = environment.call(need(version), version, "parse_many", {"argvs": words, "choices": choices or {}})
     return [(bool(ok), str(reason)) for ok, reason in answers]

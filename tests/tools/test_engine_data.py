@@ -259,7 +259,7 @@ def test_a_child_that_fails_shows_its_error(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/python").symlink_to(sys.executable)
     with pytest.raises(environment.ParserEnvironmentError, match="ended with 1:"):
-        environment.call(tmp_path, "1.0.0", "parse_many", [])
+        environment.call(tmp_path, "1.0.0", "parse_many", {"argvs": [], "choices": {}})
     assert not environment.ready(tmp_path, "2.0.0")
 
 
