@@ -57,7 +57,6 @@ def filled_cache(filled: Path, cache_folder: Path) -> Path:
     "content",
     [
         b"",
-        b"\0",
         b"garbage",
         pickle.dumps(5),
         pickle.dumps(None),
