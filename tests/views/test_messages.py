@@ -114,7 +114,7 @@ def problems_of_a_message(text: str, knobs: frozenset[str], own: frozenset[str])
     first = re.split(r"[ =:,]", text, maxsplit=1)[0]
     if first[:1].isupper() and first not in knobs and not first.startswith(NAMES):
         found.append("starts in upper case")
-    if len(text) > 260:
+    if len(text) > 300:
         found.append(f"is {len(text)} characters long")
     for word in re.findall(r"(?<![\w./=-])[a-z0-9]+(?:_[a-z0-9]+)+", _HOLE.sub("X", text)):
         if word in own:
@@ -239,7 +239,7 @@ def test_every_literal_of_the_code(knobs: frozenset[str], own: frozenset[str]) -
         ("please set CTX", "please"),
         ("two  spaces", "white space"),
         ("max_num_seqs is too large", "max_num_seqs"),
-        ("x" * 300, "300 characters"),
+        ("x" * 301, "301 characters"),
     ],
 )
 def test_the_check_finds_bad_messages(text: str, said: str, knobs: frozenset[str], own: frozenset[str]) -> None:
