@@ -42,6 +42,12 @@ COMMANDS = {
             (*ASKING, "--arm", "--want", "--json", *TALK),
             True,
         ),
+        Command(
+            "diff",
+            "say what differs between two launches: profiles, machines, engines, saved results, or quoted command lines",
+            (*ASKING, "--json", *TALK),
+            True,
+        ),
         Command("profiles", "list the profiles", ("--json", *TALK)),
         Command("knobs", "list the knobs, or explain the one that is named", ("--json", *TALK)),
         Command(
@@ -126,7 +132,7 @@ def _fits(command: Command, line: Line) -> None:
             others = [c.name for c in COMMANDS.values() if name in c.options and c.name != "launch"]
             where = f"{name} belongs to `launch.py {others[0]}`" if others else "leave it out"
             raise UsageError(f"`launch.py {command.name}` has no option {name}", where)
-    spare = line.words[1:]
+    spare = line.words[3:] if command.name == "diff" else line.words[1:]
     if command.name in NAMING:
         spare = spare[1:]
     if spare:

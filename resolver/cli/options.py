@@ -100,7 +100,7 @@ def read(words: Sequence[str]) -> Line:
                 value = words[at]
                 at += 1
             line.options[option.name] = _checked(option, value)
-        elif "=" in word:
+        elif "=" in word and " " not in word.partition("=")[0]:
             knob, _, text = word.partition("=")
             if not knob.replace("_", "").isalnum() or not knob.isascii():
                 raise UsageError(

@@ -146,7 +146,7 @@ def _fact(item: Item, page: Page, verbose: bool) -> None:
 
 def _flag(item: Item, page: Page, verbose: bool) -> None:
     page.line(f"{item['name']}: {' '.join(item['words']) or 'not set by the launcher'}", "bold")
-    rows = [("in force", {"user": "your engine flags", "launcher": "the launcher's"}.get(item["wins"], item["wins"]))]
+    rows: list[tuple[str, str]] = [("in force", WINS.get(item["wins"], str(item["wins"])))]
     rows += [("yours", ", ".join(v or "(no value)" for v in item["user"]))] if item["user"] else []
     rows.append(("engine's default", str(item["engine_default"])))
     rows += [("choices", ", ".join(map(str, item["choices"])))] if item["choices"] else []
@@ -241,6 +241,7 @@ def _whynot(item: Item, page: Page, verbose: bool) -> None:
         page.pairs(rows, indent=2)
 
 
+WINS = {"user": "your engine flags", "launcher": "the launcher's"}
 SHOW = {
     "launch": _launch,
     "setting": _setting,

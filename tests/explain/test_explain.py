@@ -22,7 +22,7 @@ from resolver.views.explain import explain
 from resolver.views.explain_parts import evaluate
 from resolver.views.explain_text import show_explanation
 from resolver.views.page import PlainPage
-from tests.explain.requests import ask, random_request, resolver, resolutions
+from tests.explain.requests import ask, random_request, resolutions, resolver
 from tests.golden import cases
 
 
