@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from resolver import conditions, expressions
 from resolver.attention import judge
+from resolver.causes import cause_of, causes, flag_causes, names_of
 from resolver.compile.helpers import show
 from resolver.conditions import Condition
 from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
-from resolver.masking import mask_text
-from resolver.model import Guard, Row
-from resolver.names import row_names
+from resolver.model import Guard
 from resolver.unmeasured import unmeasured
 from resolver.unread_environment import unread_environment
 
@@ -35,7 +34,7 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
             "engine-refuses-flags",
             f"vLLM {resolution.engine.version} would not take the engine flags: {resolution.passthrough.problem}",
             "correct or remove the flag (EXTRA_ARGS, or after `--`)",
-            causes=tuple(_flag_causes(resolution)),
+            causes=tuple(flag_causes(resolution)),
         )
     if resolution.setting("arm") is None:
         yield _no_arm(resolution)
@@ -68,62 +67,6 @@ def _knobs(resolution: Resolution) -> Iterator[Diagnostic]:
                 cause,
                 origins,
             )
-
-
-def cause_of(resolution: Resolution, knob_name: str) -> tuple[Cause, ...]:
-    """The knob as a cause, when somebody gave it."""
-    given = resolution.request.knobs.get(knob_name)
-    if given is None:
-        return ()
-    knob = resolution.rules.knobs[knob_name]
-    text = None if knob.secret else mask_text(given.text) if knob.type == "words" else given.text
-    return (Cause(knob.env, text, given.origin),)
-
-
-def _flag_causes(resolution: Resolution) -> Iterator[Cause]:
-    if resolution.request.args:
-        from resolver.masking import mask
-
-        yield Cause("--", " ".join(mask(resolution.request.args)), "command line")
-    yield from cause_of(resolution, "extra_args")
-
-
-def _names_in(resolution: Resolution, row: Row) -> tuple[str, ...]:
-    """The names that a row reads, found once."""
-    kept = resolution.resolver.names_in_row
-    found = kept.get(id(row))
-    if found is None:
-        found = kept[id(row)] = tuple(dict.fromkeys(row_names(row)))
-    return found
-
-
-def causes(resolution: Resolution, names: Iterator[str]) -> tuple[Cause, ...]:
-    """The knobs behind the names, through the rows that won."""
-    found: dict[Cause, None] = {}
-    seen: set[str] = set()
-
-    def walk(name: str) -> None:
-        if name in seen:
-            return
-        seen.add(name)
-        meaning = resolution.resolver.scope.meaning(name)
-        if meaning is None:
-            return
-        if meaning.kind in ("extra_last", "extra_any", "extra_set"):
-            if meaning.kind == "extra_set" or meaning.base in resolution.passthrough.flags:
-                found.update(dict.fromkeys(_flag_causes(resolution)))
-        elif meaning.base in resolution.rules.knobs:
-            found.update(dict.fromkeys(cause_of(resolution, meaning.base)))
-        elif meaning.base in resolution.rules.settings:
-            row = resolution.winning_row(meaning.base)
-            rows = [row] if row else resolution.rules.settings[meaning.base].rows if meaning.base != "arm" else []
-            for used in rows:
-                for inner in _names_in(resolution, used):
-                    walk(inner)
-
-    for name in names:
-        walk(name)
-    return tuple(found)
 
 
 def fill(resolution: Resolution, text: str) -> str:
@@ -170,7 +113,7 @@ def _guard(resolution: Resolution, guard: Guard) -> Diagnostic:
         fill(resolution, guard.reason),
         "; or ".join(said) or None,
         guard.position,
-        causes(resolution, conditions.names(guard.when)),
+        causes(resolution, names_of(resolution, guard)),
         guard.origins,
         unknown_behind(resolution, guard.when, True),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from resolver import conditions, expressions
@@ -31,9 +31,16 @@ class Scope:
     facts: Collection[str]
     settings: Collection[str]
     flags: Collection[str]
+    _found: dict[str, Meaning | None] = field(default_factory=dict, compare=False, repr=False)
 
     def meaning(self, name: str) -> Meaning | None:
         """What the name stands for; None when nothing is called so."""
+        found = self._found.get(name)
+        if found is None:
+            found = self._found[name] = self._meaning(name)
+        return found
+
+    def _meaning(self, name: str) -> Meaning | None:
         if name in self.knobs:
             return Meaning("knob", name)
         if name in self.settings:

@@ -13,6 +13,9 @@ from resolver.expressions import Const, Name
 from resolver.model import Flag, JsonFlag, Rules, UserWords, Words
 
 NONE: frozenset[str] = frozenset()
+_ascii = json.JSONEncoder(separators=(",", ":")).encode
+_text = json.JSONEncoder(ensure_ascii=False).encode
+
 Lookup = Callable[[str], tuple[Any, str | None]]
 """Value and own text of a knob or setting."""
 
@@ -121,7 +124,7 @@ class Plan:
         parts = []
         for key in entry.keys:
             if key.source is None:
-                parts.append(f"{json.dumps(key.key)}:{json.dumps(key.literal, separators=(',', ':'))}")
+                parts.append(f"{_ascii(key.key)}:{_ascii(key.literal)}")
                 continue
             value, text = lookup(key.source)
             if value is None:
@@ -129,8 +132,8 @@ class Plan:
             if key.verbatim:
                 shown = text or show(value)
             else:
-                shown = json.dumps(value, ensure_ascii=False)
-            parts.append(f"{json.dumps(key.key)}:{shown}")
+                shown = _text(value)
+            parts.append(f"{_ascii(key.key)}:{shown}")
         if self.read[entry.flag] is None:
             unread.append(Unread("flag", entry.flag, entry.gate or entry.flag, "{" + ",".join(parts) + "}"))
             return

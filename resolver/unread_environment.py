@@ -18,12 +18,16 @@ def unread_environment(resolution: Resolution) -> Iterator[Diagnostic]:
     there = [name for name in resolution.request.environ if name.startswith(PREFIXES)]
     if not there:
         return
+    read = (resolution.engine.variables, resolution.rules.variables, resolution.resolver.table.by_variable)
+    unread = sorted(name for name in there if not any(name in known for known in read))
+    if not unread:
+        return
     known = {
         *resolution.engine.variables,
         *resolution.rules.variables,
         *(k.env for k in resolution.rules.knobs.values()),
     }
-    for name in sorted(n for n in there if n not in known):
+    for name in unread:
         near = _near(name, known)
         yield Diagnostic(
             "warn" if near else "note",

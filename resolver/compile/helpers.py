@@ -15,10 +15,8 @@ def _version(text: str) -> tuple[int, ...] | None:
 
 
 def _pair(left: Any, right: Any) -> tuple[Any, Any] | None:
-    """Both sides as numbers, or both as versions (`8.6` is the pair 8, 6); None when they cannot be compared."""
-    if type(left) is int and type(right) is int:
-        return left, right
-    if left is None or right is None or isinstance(left, bool) or isinstance(right, bool):
+    """Both sides as versions (`8.6` is the pair 8, 6); None when they cannot be compared."""
+    if isinstance(left, bool) or isinstance(right, bool):
         return None
     if not isinstance(left, (str, int)) or not isinstance(right, (str, int)):
         return None
@@ -32,21 +30,37 @@ def _pair(left: Any, right: Any) -> tuple[Any, Any] | None:
 
 
 def _lt(left: Any, right: Any) -> bool:
+    if type(left) is int and type(right) is int:
+        return left < right
+    if left is None or right is None:
+        return False
     pair = _pair(left, right)
     return pair is not None and bool(pair[0] < pair[1])
 
 
 def _le(left: Any, right: Any) -> bool:
+    if type(left) is int and type(right) is int:
+        return left <= right
+    if left is None or right is None:
+        return False
     pair = _pair(left, right)
     return pair is not None and bool(pair[0] <= pair[1])
 
 
 def _gt(left: Any, right: Any) -> bool:
+    if type(left) is int and type(right) is int:
+        return left > right
+    if left is None or right is None:
+        return False
     pair = _pair(left, right)
     return pair is not None and bool(pair[0] > pair[1])
 
 
 def _ge(left: Any, right: Any) -> bool:
+    if type(left) is int and type(right) is int:
+        return left >= right
+    if left is None or right is None:
+        return False
     pair = _pair(left, right)
     return pair is not None and bool(pair[0] >= pair[1])
 

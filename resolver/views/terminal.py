@@ -141,7 +141,7 @@ def evidence(resolution: Resolution, arm: Arm) -> str:
 
 def differences(resolution: Resolution) -> Iterator[tuple[str, str]]:
     """The rendered settings that differ from what the profile alone gives on this machine, with the knobs behind them."""
-    from resolver.diagnose import causes
+    from resolver.causes import causes
 
     base = _base(resolution)
     for name, label in _labels(resolution).items():
