@@ -43,6 +43,7 @@ Formats:
   argv    the words of the command, one a line
   env     the variables that change, as KEY='value' lines; removed ones as comments
   json    everything, one object
+  vllm-config, systemd, compose, llama-swap   a file for that program; secrets by reference only
 
 Without --format: table on a terminal, shell elsewhere. A key among the engine flags is shown as *** in every format.
 

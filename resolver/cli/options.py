@@ -28,8 +28,8 @@ OPTIONS = {
         Option(
             "--format",
             "FORMAT",
-            "table (a terminal's default), shell (the default elsewhere), argv, json or env",
-            ("table", "shell", "argv", "json", "env"),
+            "table (a terminal's default), shell (the default elsewhere), argv, json, env, vllm-config, systemd, compose or llama-swap",
+            ("table", "shell", "argv", "json", "env", "vllm-config", "systemd", "compose", "llama-swap"),
         ),
         Option("--batch", "FILE", "resolve many requests, one JSON object a line; - reads standard input"),
         Option("--json", None, "print JSON"),

@@ -41,7 +41,12 @@ def run(line: Line) -> int:
         return REFUSED
     from resolver.views import formats
 
-    put({"argv": formats.argv_lines, "shell": formats.shell_line, "env": formats.env_lines}[wanted](resolution))
+    if wanted in ("argv", "shell", "env"):
+        put({"argv": formats.argv_lines, "shell": formats.shell_line, "env": formats.env_lines}[wanted](resolution))
+    else:
+        from resolver.views.targets import TARGETS
+
+        put(TARGETS[wanted](resolution))
     return OK
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def test_a_launch_does_not_differ_from_itself() -> None:
 
 def test_every_difference_is_shown_and_nothing_else() -> None:
     sample = list(resolutions(40, seed=52))
-    for a, b in zip(sample, sample[1:], strict=False):
+    for a, b in pairwise(sample):
         data = compare(a, b)
         one, other = as_json(a), as_json(b)
         names = {
