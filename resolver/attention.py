@@ -2,36 +2,104 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from resolver.causes import causes
+from resolver.diagnostics import Diagnostic, nearest
 from resolver.engine import Engine
+
+if TYPE_CHECKING:
+    from resolver.resolution import Resolution
+
+_ASKED_BY = ("extra.last.attention_backend", "extra.last.kv_cache_dtype", "extra.last.block_size", "arm")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is asked of a backend: `backend` None lets the engine choose; `causal` False is the drafter's attention."""
+
+    capability: str
+    kv_cache_dtype: str
+    block_size: int | None
+    causal: bool
+    backend: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """`serves`: the backends that run the case; `picked`: what the engine takes by itself; `reasons`: why the asked one does not."""
 
-    known: bool
-    serves: tuple[str, ...] = ()
-    picked: str | None = None
-    reasons: tuple[str, ...] = ()
+    served: bool
+    serves: tuple[str, ...]
+    reasons: tuple[str, ...]
 
 
-def judge(
-    engine: Engine,
-    capability: str | None,
-    kv_cache_dtype: str | None,
-    block_size: int | None,
-    causal: bool,
-    backend: str | None,
-) -> Verdict:
-    """Look the case up. `backend` None: the engine chooses. `known` is False when the data says nothing about the case."""
-    if engine.attention is None or capability is None:
-        return Verdict(False)
-    rows = engine.support(capability, kv_cache_dtype or "auto", block_size, causal)
-    if not rows:
-        return Verdict(False)
-    serves = tuple(dict.fromkeys(b for row in rows for b in row.serves))
+def judge(engine: Engine, case: Case) -> Verdict | None:
+    """Look the case up; None when the data does not say."""
+    rows = engine.support(case.capability, case.kv_cache_dtype, case.block_size, case.causal)
+    if not rows or any(case.backend in row.unknown for row in rows):
+        return None
+    serves = tuple(dict.fromkeys(backend for row in rows for backend in row.serves))
     picked = next((row.auto for row in rows if row.auto in serves), None)
-    reasons = tuple(why for row in rows for why in row.refuses.get(backend or "", ()))
-    return Verdict(True, serves, picked, reasons)
+    reasons = tuple(why for row in rows for why in row.refuses.get(case.backend or "", ()))
+    return Verdict(case.backend in serves if case.backend else picked is not None, serves, reasons)
+
+
+def cases(resolution: Resolution) -> Iterator[tuple[str, Case]]:
+    """The cases of a launch: the target's, and the drafter's where there is one. None when the GPU is not known."""
+    capability = resolution.facts.get("gpu.capability")
+    if resolution.setting("arm") is None or resolution.facts.get("device") != "cuda" or capability is None:
+        return
+    passed = resolution.passthrough
+    backend = passed.last_text.get("attention_backend") or resolution.setting("attention_backend")
+    backend = backend.upper() if isinstance(backend, str) else None
+    dtype = passed.last_text.get("kv_cache_dtype") or resolution.setting("kv_cache_dtype") or "auto"
+    size = passed.last.get("block_size") or resolution.setting("block_size")
+    size = size if isinstance(size, int) else None
+    yield "the target", Case(capability, dtype, size, True, backend)
+    if resolution.lookup("spec") == "dflash2":
+        own = resolution.setting("draft_attention_backend") or backend
+        yield "the drafter", Case(capability, dtype, size, False, own)
+
+
+def unserved(resolution: Resolution) -> Iterator[Diagnostic]:
+    """One refusal for each part of the launch that no backend, or not the one asked for, can serve."""
+    unknown = _unknown_name(resolution)
+    if unknown is not None:
+        yield unknown
+        return
+    for whose, case in cases(resolution):
+        verdict = judge(resolution.engine, case)
+        if verdict is None or verdict.served:
+            continue
+        because = f" ({'; '.join(verdict.reasons)})" if verdict.reasons else ""
+        arm = resolution.rules.arms.get(resolution.setting("arm"))
+        yield Diagnostic(
+            "refuse",
+            "backend-does-not-serve-cache",
+            f"{case.backend or 'the backend that the engine picks'} does not serve {whose} with a {case.kv_cache_dtype} cache"
+            f" on compute capability {case.capability} in vLLM {resolution.engine.name}{because}",
+            f"use one of the backends that do: {', '.join(verdict.serves)}"
+            if verdict.serves
+            else "choose another CTX or cache dtype: no backend of this engine does",
+            arm.position if arm else None,
+            causes=causes(resolution, iter(_ASKED_BY)),
+        )
+
+
+def _unknown_name(resolution: Resolution) -> Diagnostic | None:
+    """A backend among the engine flags that the engine has no such name for: its parser does not check it."""
+    asked = resolution.passthrough.last_text.get("attention_backend")
+    known = resolution.engine.backends
+    if not asked or not known or asked.upper() in known:
+        return None
+    near = nearest(asked, list(known))
+    return Diagnostic(
+        "refuse",
+        "unknown-attention-backend",
+        f"vLLM {resolution.engine.version} has no attention backend {asked!r}",
+        f"did you mean {near}?" if near else f"use one of {', '.join(known)}",
+        causes=causes(resolution, iter(("extra.last.attention_backend",))),
+    )

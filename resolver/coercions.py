@@ -56,6 +56,34 @@ def mentions_dflash(text: str) -> bool:
     return "dflash" in text.lower()
 
 
+def _json_object(text: str) -> dict[str, object] | None:
+    import json  # only where such a text is asked about
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def json_keys(text: str) -> int | None:
+    """How many keys a JSON object has."""
+    found = _json_object(text)
+    return None if found is None else len(found)
+
+
+def json_method(text: str) -> str | None:
+    """The `method` of a speculative configuration."""
+    found = (_json_object(text) or {}).get("method")
+    return found if isinstance(found, str) else None
+
+
+def json_connector(text: str) -> str | None:
+    """The `kv_connector` of a KV transfer configuration."""
+    found = (_json_object(text) or {}).get("kv_connector")
+    return found if isinstance(found, str) else None
+
+
 READINGS: dict[str, Callable[[str], Reading]] = {
     "number": number,
     "gib_bytes": gib_bytes,
@@ -64,6 +92,9 @@ READINGS: dict[str, Callable[[str], Reading]] = {
     "thousandths": thousandths,
     "expandable": expandable,
     "mentions_dflash": mentions_dflash,
+    "json_keys": json_keys,
+    "json_method": json_method,
+    "json_connector": json_connector,
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from resolver import conditions, expressions
-from resolver.attention import judge
+from resolver.attention import unserved
 from resolver.causes import cause_of, causes, flag_causes, names_of
 from resolver.compile.helpers import show
 from resolver.conditions import Condition
@@ -16,6 +16,7 @@ from resolver.interpret import holds, unknown_behind
 from resolver.model import Guard
 from resolver.unmeasured import unmeasured
 from resolver.unread_environment import unread_environment
+from resolver.wording import condition_text
 
 if TYPE_CHECKING:
     from resolver.render import Unread
@@ -46,7 +47,8 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
             continue
         if not refusals_only or _needs_a_reader(resolution, unread):
             yield _unread(resolution, unread)
-    yield from _attention(resolution)
+    if not _lacks_a_need(resolution):
+        yield from unserved(resolution)
     if not refusals_only:
         yield from unmeasured(resolution)
         yield from unread_environment(resolution)
@@ -134,11 +136,7 @@ def _no_arm(resolution: Resolution) -> Diagnostic:
             if isinstance(e, expressions.Const) and e.value
         }
     )
-    fix = (
-        f"use ATTENTION_BACKEND={' or '.join(backends)}, or leave it unset"
-        if backends
-        else "see `launch.py arms` for what there is"
-    )
+    fix = f"use ATTENTION_BACKEND={' or '.join(backends)}, or leave it unset" if backends else _other_cells(resolution)
     names = iter(["ctx", "spec", "backend", "pth_fa", "fa2_fp8kv"])
     unknown = tuple(n for n in ("gpu.capability", "device") if resolution.facts.get(n) is None)
     where = f"CTX={show(resolution.lookup('ctx'))} SPEC={show(resolution.lookup('spec'))}"
@@ -147,7 +145,7 @@ def _no_arm(resolution: Resolution) -> Diagnostic:
     return Diagnostic(
         "refuse",
         "no-arm",
-        f"no arm serves {where} on {show(resolution.facts.get('device')) or 'an unknown device'} with compute capability {show(resolution.facts.get('gpu.capability')) or 'unknown'}",
+        f"no arm serves {where} on {_device(resolution)}",
         fix,
         causes=causes(resolution, (n for n in names if n in resolution.rules.knobs)),
         unknown=unknown,
@@ -155,19 +153,41 @@ def _no_arm(resolution: Resolution) -> Diagnostic:
     )
 
 
-def _cell(when: Condition) -> Condition:
-    """The part of an arm's `when` that speaks of CTX and SPEC."""
+def _device(resolution: Resolution) -> str:
+    """What the engine would run on, in words."""
+    device = resolution.facts.get("device")
+    if device == "cpu":
+        return "a CPU"
+    capability = show(resolution.facts.get("gpu.capability"))
+    return f"compute capability {capability}" if capability else "a GPU of unknown compute capability"
+
+
+def _cell(when: Condition, of: tuple[str, ...] = ("ctx", "spec", "device")) -> Condition:
+    """The part of an arm's `when` that speaks of these names alone."""
     if isinstance(when, conditions.All):
-        return conditions.All(
-            tuple(p for p in when.parts if isinstance(p, conditions.Leaf) and p.name in ("ctx", "spec"))
-        )
+        return conditions.All(tuple(p for p in when.parts if set(conditions.names(p)) <= set(of)))
     return when
+
+
+def _other_cells(resolution: Resolution) -> str:
+    """What this device can run, where it cannot run what was asked."""
+    found = [a for a in resolution.rules.arms.values() if holds(resolution, _cell(a.when, ("device",)))]
+    knobs = resolution.rules.knobs
+    texts = {
+        " ".join(
+            f"{knobs[leaf.name].env}={show(leaf.operand[0])}"
+            for leaf in conditions.leaves(_cell(a.when, ("ctx", "spec")))
+            if leaf.op == "is"
+        )
+        for a in found
+    }
+    if not texts or len(texts) > 3:
+        return "see `launch.py arms` for what there is"
+    return f"use {' or '.join(sorted(texts))}, which this device has an arm for"
 
 
 def describe_choice(chosen_by: Condition | None, eligible: Condition | None) -> str:
     """When an arm is taken, in words."""
-    from resolver.wording import condition_text
-
     ways = [condition_text(c) for c in (chosen_by, eligible) if c is not None]
     return " or ".join(ways) or "always"
 
@@ -215,46 +235,3 @@ def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
 def _lacks_a_need(resolution: Resolution) -> bool:
     """Whether the arm lacks something it needs, so that what follows from the lack need not be said again."""
     return any(guard.arm for guard in resolution.fired)
-
-
-def _attention(resolution: Resolution) -> Iterator[Diagnostic]:
-    """Backend x KV dtype x capability, for the target and for the drafter's non-causal attention."""
-    if resolution.setting("arm") is None or resolution.facts.get("device") != "cuda" or _lacks_a_need(resolution):
-        return
-    capability = resolution.facts.get("gpu.capability")
-    backend = resolution.passthrough.last_text.get("attention_backend") or resolution.setting("attention_backend")
-    dtype = resolution.passthrough.last_text.get("kv_cache_dtype") or resolution.setting("kv_cache_dtype")
-    size = resolution.passthrough.last.get("block_size") or resolution.setting("block_size")
-    backend = backend.upper() if isinstance(backend, str) else None
-    size = size if isinstance(size, int) else None
-    cases = [("the target", backend, True)]
-    if resolution.lookup("spec") == "dflash2":
-        own = resolution.setting("draft_attention_backend")
-        cases.append(("the drafter", own or backend, False))
-    for whose, name, causal in cases:
-        verdict = judge(resolution.engine, capability, dtype, size, causal, name)
-        if not verdict.known or (name in verdict.serves if name else verdict.picked):
-            continue
-        serve = ", ".join(verdict.serves) or "none"
-        because = f" ({'; '.join(verdict.reasons)})" if verdict.reasons else ""
-        shown = name or "the engine's own choice of backend"
-        yield Diagnostic(
-            "refuse",
-            "backend-does-not-serve-cache",
-            f"{shown} does not serve {whose} with a {dtype or 'auto'} cache on compute capability {capability} in vLLM {resolution.engine.name}{because}",
-            f"use one of the backends that do: {serve}"
-            if verdict.serves
-            else "choose another CTX or cache dtype: no backend of this engine does",
-            causes=causes(
-                resolution,
-                iter(
-                    [
-                        "arm",
-                        "attention_backend",
-                        "kv_cache_dtype",
-                        "extra.last.attention_backend",
-                        "extra.last.kv_cache_dtype",
-                    ]
-                ),
-            ),
-        )

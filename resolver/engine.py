@@ -17,7 +17,10 @@ _INT_TYPES = frozenset({"int", "optional_int", "human_int", "optional_human_int"
 
 @dataclass(frozen=True)
 class Attention:
-    """One row of backend support: `serves` are the backends that run it, `refuses` why others do not."""
+    """One row of backend support: `serves` are the backends that run it, `refuses` why others do not.
+
+    `unknown` are those that the data cannot judge.
+    """
 
     capability: str
     kv_cache_dtype: str
@@ -26,6 +29,7 @@ class Attention:
     serves: tuple[str, ...]
     auto: str | None
     refuses: Mapping[str, tuple[str, ...]]
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,7 @@ class Engine:
     variables: frozenset[str]
     attention: tuple[Attention, ...] | None
     brought_by: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def spellings(self) -> dict[str, str]:
@@ -66,6 +71,12 @@ class Engine:
         """The values a flag allows; empty when it allows any text, or is not there."""
         info = self.flags.get(destination)
         return tuple(info["choices"] or ()) if info else ()
+
+    @cached_property
+    def backends(self) -> tuple[str, ...]:
+        """The names of the attention backends that the engine has, whatever GPU they need; empty when the data does not say."""
+        field = self.configs.get("attention_config", {}).get("properties", {}).get("backend", {})
+        return tuple(name for part in field.get("anyOf", ()) for name in part.get("enum", ()))
 
     def is_int(self, destination: str) -> bool:
         return self.flags.get(destination, {}).get("type") in _INT_TYPES
@@ -152,14 +163,14 @@ def load_engine(root: Path, name: str) -> Engine:
         frozenset(variables),
         None if rows is None else tuple(rows),
         brought,
+        data["configs"],
     )
 
 
 def _row(r: Mapping[str, Any]) -> Attention:
     refuses = {backend: tuple(why) for backend, why in r["refuses"].items()}
-    return Attention(
-        r["capability"], r["kv_cache_dtype"], r["block_size"], r["causal"], tuple(r["serves"]), r["auto"], refuses
-    )
+    place = (r["capability"], r["kv_cache_dtype"], r["block_size"], r["causal"])
+    return Attention(*place, tuple(r["serves"]), r["auto"], refuses, tuple(r.get("unknown", ())))
 
 
 def _lay(

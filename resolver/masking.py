@@ -16,6 +16,8 @@ _NOT_SECRET = re.compile(
 HIDDEN = "***"
 
 
+_KEY = re.compile(r"(sk|hf|pk|ghp|xox[a-z])[-_][A-Za-z0-9_-]{6,}\Z")
+"""What keys of well-known services look like, where one stands without its flag."""
 _FULL = ("--api-key", "--hf-token")
 _FLAG = re.compile(r"--[a-z]|-[a-zO]{1,2}([.=0-9]|\Z)")
 _IN_JSON = re.compile(r"""("([^"\\]*)"\s*:\s*)"(?:[^"\\]|\\.)*("|\Z)""")
@@ -57,7 +59,7 @@ def mask(words: Iterable[str]) -> list[str]:
             first = False
         else:
             hiding = first = False
-            out.append(_hide_in_json(word) if '"' in word else word)
+            out.append(HIDDEN if _KEY.match(word) else _hide_in_json(word) if '"' in word else word)
     return out
 
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from resolver.engine import Engine
 from resolver.passthrough import types
+from resolver.passthrough.fits import misfit
 
 _LEVEL = re.compile(r"-O(?!\Z)=?(.+)\Z", re.DOTALL)
 
@@ -61,6 +62,7 @@ class _Record(argparse.Action):
 def _typed(engine: Engine, dest: str, info: Mapping[str, Any]) -> Any:
     convert = types.converter(info["type"])
     choices = info["choices"]
+    schema = engine.configs.get(dest) if (info["type"] or "").endswith("dataclass") else None
 
     def read(text: str) -> str:
         try:
@@ -69,6 +71,8 @@ def _typed(engine: Engine, dest: str, info: Mapping[str, Any]) -> Any:
             raise argparse.ArgumentTypeError(f"{text!r} is not a value of this flag ({info['type']})") from None
         if choices is not None and value is not None and value not in choices and str(value) not in map(str, choices):
             raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(map(str, choices))}")
+        if schema is not None and isinstance(value, dict) and (problem := misfit(schema, value)) is not None:
+            raise argparse.ArgumentTypeError(f"does not fit {info['spellings'][0]}: {problem}")
         return text
 
     return read
@@ -130,17 +134,26 @@ def _gather_dotted(words: list[str]) -> list[str]:
                 raise _Refused(f"{word} needs a value")
             value = words[at]
             at += 1
-        head, *path = name.split(".")
-        place = merged.setdefault(head, {})
-        for key in path[:-1]:
-            inner = place.get(key)
-            if not isinstance(inner, dict):
-                inner = place[key] = {}
-            place = inner
-        place[path[-1]] = _dotted_value(value)
+        listed = name.endswith("+")
+        head, *path = name.removesuffix("+").split(".")
+        found: Any = value.split(",") if listed else _dotted_value(value)
+        for key in reversed(path):
+            found = {key: found}
+        _merge(merged.setdefault(head, {}), found)
     for head, data in merged.items():
         plain += [head, json.dumps(data)]
     return plain
+
+
+def _merge(place: dict[str, Any], more: dict[str, Any]) -> None:
+    """Add `more` as vLLM does: mappings deeply, lists appended, all else replaced."""
+    for key, value in more.items():
+        if isinstance(value, dict) and isinstance(place.get(key), dict):
+            _merge(place[key], value)
+        elif isinstance(value, list) and isinstance(place.get(key), list):
+            place[key] = place[key] + value
+        else:
+            place[key] = value
 
 
 def _dotted_value(text: str) -> Any:
@@ -162,14 +175,17 @@ def _parse(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
             raise _Refused("a word that no command line can carry: it holds a NUL byte, or is not valid text")
     if any(w == "--model" or w.startswith("--model=") for w in words):
         raise _Refused("--model cannot stand beside the model that the launch names; set MODEL instead")
-    if "--" in words:
+    if any(w == "--" or w.endswith("=--") for w in words):
         raise _Refused("`--` stands for the end of all flags; the engine takes nothing after it")
     space = argparse.Namespace(seen=[])
-    _, rest = _parser(engine).parse_known_args(_gather_dotted(_rewritten(words)), space)
+    rewritten: list[str] = []
+    for before, after in zip(words, _rewritten(words), strict=True):
+        rewritten += after.split("=", 1) if before.startswith("-O") else [after]  # -O3 is two words from here on
+    _, rest = _parser(engine).parse_known_args(_gather_dotted(rewritten), space)
     if rest:
-        raise _Refused(
-            f"unrecognized arguments: {rest[0] if not rest[0].startswith('-') else rest[0].partition('=')[0]}"
-        )
+        flag = rest[0].partition("=")[0]
+        # a word that is no flag is not repeated: it may be a key that lost its flag
+        raise _Refused(f"unrecognized flag: {flag}" if flag.startswith("-") else "a word that belongs to no flag")
     seen: list[tuple[str, Any]] = space.seen
     return seen
 

@@ -13,6 +13,8 @@ from typing import Any
 _HUMAN = re.compile(r"(\d+(?:\.\d+)?)([kKmMgGtT])\Z")
 _DECIMAL = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_QUOTED = re.compile(r'("(?:[^"\\]|\\.)*")')
+_SIZED = re.compile(r"\b\d+(?:\.\d+)?[kKmMgGtT]\b")
 _JSON_OBJECT = re.compile(r"(?s)\s*\{.*\}\s*\Z")
 
 
@@ -46,16 +48,31 @@ def json_value(text: str) -> Any:
         raise ValueError("nested too deep") from None
 
 
-def json_or_null(text: str) -> Any:
-    return None if text in ("", "None") else json_value(text)
-
-
 def json_or_text(text: str) -> Any:
     return json_value(text) if _JSON_OBJECT.match(text) else text
 
 
-def mapping(text: str) -> Any:
+def _expand(text: str) -> str:
+    """Bare `1k`, `80g` outside quotes become numbers, in configurations only."""
+    parts = _QUOTED.split(text)
+    parts[::2] = [_SIZED.sub(lambda m: str(human_int(m.group())), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def lora_module(text: str) -> Any:
+    """`name=path`, or a JSON object with a name and a path."""
+    if text == "" or ("=" in text and "," not in text):
+        return text
     found = json_value(text)
+    if not isinstance(found, dict) or not {"name", "path"} <= set(found):
+        raise ValueError("no name and path")
+    if set(found) - {"name", "path", "base_model_name", "is_3d_lora_weight"}:
+        raise ValueError("unknown field")
+    return found
+
+
+def configuration(text: str) -> Any:
+    found = json_value(_expand(text))
     if not isinstance(found, dict):
         raise ValueError("not a JSON object")
     return found
@@ -70,10 +87,10 @@ _BASE: dict[str, Callable[[str], Any]] = {
     "float": float,
     "human_int": human_int,
     "human_int_or_auto": human_int_or_auto,
-    "json": json_or_null,
-    "json_value": json_or_null,
+    "json": json_value,
     "json_or_str": json_or_text,
-    "dataclass": mapping,
+    "dataclass": configuration,
+    "lora_module": lora_module,
     "lower_underscore": _lower_underscore,
 }
 
