@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent / "data" / "selection"
+KEY = ("head_size", "format", "layout", "max_rows", "max_length")
 
 
 def rows_from(lines: list[dict[str, Any]], multiprocessors: int) -> list[dict[str, Any]]:
@@ -28,14 +29,19 @@ def rows_from(lines: list[dict[str, Any]], multiprocessors: int) -> list[dict[st
         programs = config.pop("segments") * case["num_kv_heads"] * tiles / multiprocessors
         visible = case["window"] + case["q"][0] if case["window"] else case["lens"][0]
         rows.append(dict(head_size=case["head_size"], format=case["fmt"], layout=case["layout"],
-                         max_rows=case["q"][0] * group, max_length=visible, measured=line["gpu"],
+                         max_rows=case["q"][0] * group, max_length=visible, measured=line["gpu"], us=line["best"][0]["us"],
                          config=dict(config, programs_per_sm=round(programs, 3))))
-    rows.sort(key=lambda r: (r["head_size"], r["format"], r["layout"], r["max_rows"], r["max_length"]))
+    # Several files may hold the same case: the fastest stays.
+    best: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda r: r["us"]):
+        best.setdefault(tuple(row[k] for k in KEY), row)
+    rows = [{k: v for k, v in row.items() if k != "us"} for row in best.values()]
+    rows.sort(key=lambda r: tuple(r[k] for k in KEY))
     return rows
 
 
 def main() -> None:
-    """Write ``data/selection/sm_<arch>.json``, replacing rows of the same kind and keeping the others."""
+    """Write ``data/selection/sm_<arch>.json`` from the tuner's files alone."""
     parser = argparse.ArgumentParser(prog="python -m splitverify.tables", description=__doc__)
     parser.add_argument("tuned", type=Path, nargs="+")
     parser.add_argument("--arch", type=int, required=True, help="compute capability times ten")

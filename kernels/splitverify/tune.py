@@ -44,27 +44,41 @@ def drafter_case(fmt: str, q: int, length: int) -> Case:
 
 
 def segment_choices(case: Case, query_tiles: int, sms: int) -> list[int]:
-    """Segment counts that fill the multiprocessors half, once, twice and three times, and 16."""
+    """Segment counts that fill the multiprocessors once and twice, and 16."""
     per_wave = sms / (case.num_kv_heads * len(case.lens) * query_tiles)
     tiles = -(-min(max(case.lens), case.window + max(case.q) if case.window else max(case.lens)) // 16)
-    found = {int(per_wave * w) for w in (0.5, 1, 2, 3)} | {16}
+    found = {int(per_wave * w) for w in (1, 2)} | {16}
     return sorted(n for n in found if 1 <= n <= min(MAX_SEGMENTS, tiles))
 
 
-def candidates(case: Case, sms: int, wide: bool = True) -> Iterator[KernelConfig]:
-    """All configs worth a try for ``case``."""
+# (tile, rows, warps, stages) that came out on top of a wide search on an H200, by rows needed.
+SHORT_LIST = {
+    16: ((64, 16, 4, 4), (64, 16, 4, 2), (32, 16, 4, 4), (64, 16, 4, 1), (32, 64, 4, 4)),
+    32: ((32, 32, 4, 3), (64, 32, 4, 1), (64, 32, 4, 3), (32, 64, 4, 3), (64, 64, 4, 1), (64, 64, 4, 2)),
+    64: ((32, 64, 4, 4), (32, 64, 4, 3), (64, 64, 4, 1), (64, 64, 4, 2), (64, 64, 4, 3), (64, 64, 8, 3),
+         (128, 64, 8, 1), (128, 64, 8, 2)),
+    128: ((32, 128, 8, 4), (64, 128, 8, 1), (64, 128, 8, 2), (64, 128, 8, 3), (128, 128, 8, 1), (32, 64, 4, 4),
+          (64, 64, 4, 1)),
+}
+
+
+def candidates(case: Case, sms: int, wide: bool = False) -> Iterator[KernelConfig]:
+    """Configs worth a try for ``case``: the short list, or with ``wide`` everything that makes sense."""
     group = case.num_heads // case.num_kv_heads
     need = max(case.q) * group
-    rows = [(r, 0) for r in (16, 32, 64, 128) if r >= min(need, 64) and (r == 64 or r < 2 * max(need, 16))]
-    if wide:
-        rows += [(a, b) for a, b in ((32, 16), (64, 32)) if a < need <= a + b]
-    decode = {"bf16": ["plain"], "int8": ["packed"], "fp8": ["packed", "native"]}[case.fmt]
+    decode = {"bf16": ["plain"], "int8": ["packed"], "fp8": ["packed", "native"] if wide else ["native"]}[case.fmt]
     int8_qk = (True, False) if case.fmt == "int8" else (False,)
-    for (r, r2), tile, warps, stages, dec, i8 in itertools.product(rows, (32, 64, 128), (4, 8), (1, 2, 3, 4), decode,
-                                                                   int8_qk):
-        if case.fmt == "int8" and not i8 and (tile == 128 or stages == 4 or warps == 8):
-            continue                                               # measured: integer scores win, so few of the others
-        if tile * (r + r2) > 128 * 128 or (r + r2 <= 32 and warps == 8) or (r >= 128 and warps == 4):
+    shapes: list[tuple[int, int, int, int, int]]
+    if wide:
+        rows = [(r, 0) for r in (16, 32, 64, 128) if r >= min(need, 64) and (r == 64 or r < 2 * max(need, 16))]
+        rows += [(a, b) for a, b in ((32, 16), (64, 32)) if a < need <= a + b]
+        shapes = [(tile, r, r2, w, st) for (r, r2), tile, w, st in itertools.product(rows, (32, 64, 128), (4, 8),
+                                                                                     (1, 2, 3, 4))
+                  if tile * (r + r2) <= 128 * 128 and not (r + r2 <= 32 and w == 8) and not (r >= 128 and w == 4)]
+    else:
+        shapes = [(tile, r, 0, w, st) for tile, r, w, st in SHORT_LIST[min(x for x in SHORT_LIST if x >= min(need, 128))]]
+    for (tile, r, r2, warps, stages), dec, i8 in itertools.product(shapes, decode, int8_qk):
+        if r + r2 < group:
             continue
         tiles = -(-max(case.q) // ((r + r2) // group))
         for segments in segment_choices(case, tiles, sms):
@@ -99,9 +113,12 @@ def compile_all(jobs: list[tuple[Case, KernelConfig]], workers: int) -> dict[Any
 def time_case(case: Case, configs: list[KernelConfig], timer: Any, failed: dict[Any, str | None],
               deadline: float) -> list[dict[str, Any]]:
     """Check and time ``configs`` on ``case``, best first."""
+    results: list[dict[str, Any]] = []
+    if time.time() > deadline:
+        print(f"OUT OF TIME before {case.label()}", flush=True)
+        return results
     batch = make_batch(case, "cuda")
     ref = verify_attention_ref(*batch.args(), **batch.kwargs)
-    results: list[dict[str, Any]] = []
     scratch = poisoned_scratch(max(case.q), case.num_heads, case.head_size, MAX_SEGMENTS, "cuda")
     for config in configs:
         why = failed.get((case.fmt, case.layout, case.head_size, replace(config, segments=1)))
@@ -118,6 +135,8 @@ def time_case(case: Case, configs: list[KernelConfig], timer: Any, failed: dict[
             print(f"WRONG {case.label()} {config}: {why}", flush=True)
             continue
         results.append(dict(us=timer(call, replays=5, warm=1).median, config=config.as_dict()))
+    if time.time() > deadline:
+        print(f"OUT OF TIME at {case.label()}: only {len(results)} of {len(configs)} tried", flush=True)
     return sorted(results, key=lambda r: r["us"])
 
 
@@ -130,6 +149,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--lengths", default="4096,16384,131072")
     parser.add_argument("--drafter", action="store_true", help="tune the drafter's windowed path as well")
     parser.add_argument("--inline", action="store_true", help="tune int8 in vLLM's own layout as well")
+    parser.add_argument("--wide", action="store_true", help="try everything, not only the short list (takes long)")
     parser.add_argument("--seconds", type=float, default=400, help="stop timing after this long")
     parser.add_argument("--workers", type=int, default=14, help="processes that compile")
     args = parser.parse_args(argv)
@@ -147,16 +167,14 @@ def main(argv: list[str] | None = None) -> int:
                   for n in reversed(args.lengths.split(",")) for q in args.q.split(",") if int(q) >= 8]
     if args.drafter:
         cases += [drafter_case(f, q, 16384) for f in args.formats.split(",") for q in (8, 16)]
-    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count, props.major < 9)]
+    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count, args.wide)]
     failed = compile_all(jobs, args.workers)
     print(f"{len(failed)} kernels, {sum(map(bool, failed.values()))} do not compile, {time.time() - begun:.0f} s",
           flush=True)
     timer = Timer()
     with args.out.open("w") as out:
-        for i, case in enumerate(cases):
-            now = time.time()
-            share = now + (begun + args.seconds - now) / (len(cases) - i)
-            best = time_case(case, [k for c, k in jobs if c is case], timer, failed, share)
+        for case in cases:
+            best = time_case(case, [k for c, k in jobs if c is case], timer, failed, begun + args.seconds)
             line = dict(gpu=props.name, capability=list(torch.cuda.get_device_capability()), case=vars(case),
                         tried=len(best), best=best[:12])
             out.write(json.dumps(line) + "\n")

@@ -27,6 +27,7 @@ class Timer:
     def __init__(self, device: str = "cuda") -> None:
         props = torch.cuda.get_device_properties(device)
         size = max(2 * getattr(props, "L2_cache_size", 64 << 20), 128 << 20)
+        self._stream = torch.cuda.Stream(device)
         self._flush = torch.empty(size, dtype=torch.int8, device=device)
 
     def __call__(self, call: Callable[[], object], replays: int = 20, warm: int = 2, flush: bool = True) -> Timing:
@@ -34,9 +35,13 @@ class Timer:
         for _ in range(warm):
             call()
         torch.cuda.synchronize()
+        # Not torch.cuda.graph(): that collects garbage and empties the allocator's cache around every capture.
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        with torch.cuda.stream(self._stream):
+            graph.capture_begin()
             call()
+            graph.capture_end()
+        torch.cuda.synchronize()
         graph.replay()
         pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(replays)]
         for start, stop in pairs:

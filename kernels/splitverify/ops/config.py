@@ -5,12 +5,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from splitverify.ops.decode import DECODERS
+from splitverify.ops.limits import HEAD_SIZES, MAX_GROUP, MAX_QUERY_LEN, MAX_SEGMENTS
 
-MAX_SEGMENTS = 128
-MAX_QUERY_LEN = 64
-MAX_GROUP = 16
-HEAD_SIZES = (128, 256)
+__all__ = ["DECODERS", "HEAD_SIZES", "MAX_GROUP", "MAX_QUERY_LEN", "MAX_SEGMENTS", "KernelConfig"]
+
+DECODERS = {"plain": 0, "packed": 1, "native": 2}
 
 
 @dataclass(frozen=True)

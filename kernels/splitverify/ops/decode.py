@@ -13,7 +13,6 @@ import triton.language as tl
 PLAIN = tl.constexpr(0)
 PACKED = tl.constexpr(1)
 NATIVE = tl.constexpr(2)
-DECODERS = {"plain": 0, "packed": 1, "native": 2}
 
 FP8_SHIFT = tl.constexpr(256.0)
 """e4m3 has exponent bias 7 and fp16 has 15: the same exponent field means 2**-8 of the value."""

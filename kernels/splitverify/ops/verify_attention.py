@@ -15,8 +15,7 @@ import triton
 import triton.language as tl
 
 from splitverify.layout import FP8, INT8, UNQUANTIZED, CacheView
-from splitverify.ops.config import HEAD_SIZES, MAX_GROUP, MAX_QUERY_LEN, KernelConfig
-from splitverify.ops.decode import DECODERS
+from splitverify.ops.config import DECODERS, HEAD_SIZES, MAX_GROUP, MAX_QUERY_LEN, KernelConfig
 from splitverify.ops.split_kernel import combine, split_attention
 
 if TYPE_CHECKING:

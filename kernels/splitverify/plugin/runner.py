@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an attention layer needs of the kernels, without a word of vLLM: config, scratch, cache view, the call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from splitverify.layout import FORMAT_NAMES, FP8, INT8, UNQUANTIZED, CacheView, view_cache
+from splitverify.ops.quantize_store import quantize_store
+from splitverify.ops.scratch import Scratch, allocate_scratch
+from splitverify.ops.verify_attention import unsupported, verify_attention
+from splitverify.selection import NoTable, select
+
+FORMAT_OF_DTYPE = {"auto": UNQUANTIZED, "float16": UNQUANTIZED, "bfloat16": UNQUANTIZED, "fp8": FP8, "fp8_e4m3": FP8,
+                   "int8_per_token_head": INT8}
+"""vLLM's KV cache dtypes that the kernels read."""
+
+_SCRATCH: dict[tuple[torch.device, int, int], Scratch] = {}
+
+
+def _shared_scratch(device: torch.device, num_heads: int, head_size: int, slots: int) -> Scratch:
+    """One workspace for all layers of these sizes: layers of a stream run in order. ``slots`` is tokens x segments."""
+    key = (device, num_heads, head_size)
+    if key not in _SCRATCH or _SCRATCH[key].max_tokens < slots:
+        _SCRATCH[key] = allocate_scratch(slots, num_heads, head_size, 1, device)
+    return _SCRATCH[key]
+
+
+class LayerRunner:
+    """Verify attention and KV store of one layer.
+
+    Built when the layer is, so that the workspace is part of the memory vLLM profiles and its address never changes.
+    ``max_length`` is the most keys a request can show. Raises :class:`NoTable` where no config ships for this GPU.
+    """
+
+    def __init__(self, *, num_heads: int, num_kv_heads: int, head_size: int, scale: float, kv_cache_dtype: str,
+                 layout: str, window: int, query_max: int, max_length: int, device: torch.device) -> None:
+        self.num_heads, self.num_kv_heads, self.head_size = num_heads, num_kv_heads, head_size
+        self.scale, self.layout, self.window, self.query_max = scale, layout, window, query_max
+        self.fmt = FORMAT_OF_DTYPE[kv_cache_dtype]
+        self.max_length = window + query_max if window else max_length
+        props = torch.cuda.get_device_properties(device)
+        self.capability, self.multiprocessors = (props.major, props.minor), props.multi_processor_count
+        why = unsupported(num_heads, num_kv_heads, head_size, query_max)
+        if why:
+            raise NoTable(why)
+        # For one request the split is widest; larger batches get fewer segments, so tokens x segments stays about this.
+        self.slots = max(q * self._select(q, 1).segments for q in range(1, query_max + 1))
+        self.scratch = _shared_scratch(device, num_heads, head_size, self.slots)
+        self._views: dict[tuple[object, ...], CacheView] = {}
+        self._configs: dict[tuple[int, int, int], object] = {}
+
+    def _select(self, query_len: int, requests: int):  # type: ignore[no-untyped-def]
+        return select(self.capability, self.multiprocessors, head_size=self.head_size, fmt=FORMAT_NAMES[self.fmt],
+                      layout=self.layout, num_heads=self.num_heads, num_kv_heads=self.num_kv_heads,
+                      max_query_len=query_len, max_length=self.max_length, requests=requests).config
+
+    def config(self, tokens: int, query_len: int, requests: int):  # type: ignore[no-untyped-def]
+        """The config of a call. One segment, written directly, for long queries and for batches that fill the GPU."""
+        key = (tokens, query_len, requests)
+        if key not in self._configs:
+            config = self._select(min(query_len, self.query_max), requests)
+            segments = min(config.segments, self.slots // max(tokens, 1)) if query_len <= self.query_max else 1
+            self._configs[key] = replace(config, segments=max(segments, 1))
+        return self._configs[key]
+
+    def view(self, kv_cache: torch.Tensor) -> CacheView:
+        """The cache as the kernels take it; remembered, because the engine passes the same tensor every step."""
+        key = (kv_cache.data_ptr(), kv_cache.shape, kv_cache.stride())
+        if key not in self._views:
+            self._views.clear()
+            self._views[key] = view_cache(kv_cache, self.head_size, self.fmt, self.layout)
+        return self._views[key]
+
+    def attend(self, query: torch.Tensor, kv_cache: torch.Tensor, block_table: torch.Tensor, seq_lens: torch.Tensor,
+               query_start_loc: torch.Tensor, out: torch.Tensor, max_query_len: int, causal: bool,
+               k_scale: torch.Tensor, v_scale: torch.Tensor) -> None:
+        """Write the attention of ``query [T, Hq, D]`` into ``out``, shaped like it."""
+        config = self.config(query.shape[0], max_query_len, query_start_loc.shape[0] - 1)
+        verify_attention(query, self.view(kv_cache), block_table, seq_lens, query_start_loc, out, self.scratch,
+                         scale=self.scale, max_query_len=max_query_len, config=config, causal=causal,
+                         window=self.window, k_scale=k_scale, v_scale=v_scale)
+
+    def store(self, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor,
+              k_scale: torch.Tensor, v_scale: torch.Tensor) -> None:
+        """Quantize and store new K and V ``[T, Hkv, D]``. -1 in ``slot_mapping`` skips a token."""
+        quantize_store(key, value, self.view(kv_cache), slot_mapping, k_scale, v_scale)
