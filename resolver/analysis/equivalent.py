@@ -16,6 +16,7 @@ from resolver.analysis.model import Model
 from resolver.analysis.replay import Case, variants
 from resolver.diagnostics import Position
 from resolver.knobs import read_text
+from resolver.model import Guard
 from resolver.resolution import Resolution
 from resolver.resolve import Resolver
 
@@ -82,7 +83,7 @@ class Comparison:
             if cells is None:
                 return None
             here = refusing.space.both(part, refusing.around(cells))
-            for case in variants(self.new, cells, here, 20 if refusing.rests_on(here) else 2):
+            for case in variants(self.new, cells, here, 20 if refusing.rests_on(here) else 3):
                 before, after = self.both(case)
                 loser = after if kind == "newly-refused" else before
                 winner = before if kind == "newly-refused" else after
@@ -140,19 +141,19 @@ class Comparison:
                     cells = here.accepted(left) if left != EMPTY else None
                     if cells is None:
                         continue
-                    case = next(iter(variants(self.new, cells, left, 1)))
-                    before, after = self.both(case)
-                    mine, its = (after, before) if kind == "said-now" else (before, after)
-                    if not mine.refused and _says(mine, guard.id) and not _says(its, guard.id):
-                        what = "says this now" if kind == "said-now" else "no longer says this"
-                        yield Change(
-                            kind,
-                            guard.id,
-                            f"{guard.severity}: {guard.reason}",
-                            self._witness(case, what),
-                            guard.position,
-                        )
+                    if found := self._said(kind, guard, left, cells):
+                        yield found
                         break
+
+    def _said(self, kind: str, guard: Guard, node: int, cells: dict[int, int]) -> Change | None:
+        for case in variants(self.new, cells, node, 2):
+            before, after = self.both(case)
+            mine, its = (after, before) if kind == "said-now" else (before, after)
+            if not mine.refused and _says(mine, guard.id) and not _says(its, guard.id):
+                what = "says this now" if kind == "said-now" else "no longer says this"
+                message = f"{guard.severity}: {guard.reason}"
+                return Change(kind, guard.id, message, self._witness(case, what), guard.position)
+        return None
 
     def _values(self) -> Iterator[Change]:
         """Knobs that came, went, or take other values."""

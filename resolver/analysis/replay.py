@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from resolver.analysis import texts
 from resolver.analysis.cells import Cell
 from resolver.analysis.finding import Witness
+from resolver.analysis.terms import Base
 from resolver.analysis.variables import FileCell, FlagCell, KnobCell
 from resolver.engine import Engine
 from resolver.facts import machine_from
-from resolver.knobs import EMPTY, GIVEN
+from resolver.knobs import EMPTY, GIVEN, read_text
 from resolver.request import build
 
 if TYPE_CHECKING:
@@ -75,8 +76,11 @@ class Case:
         return resolver.resolve(request, replace(listed, facts=dict(self.facts)), self.engine)
 
 
-def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first) -> Case:
-    """A case of the assignment; what it does not name is as in a plain request. `pick` chooses numbers out of ranges."""
+def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first, sparse: bool = False) -> Case:
+    """A case of the assignment; what it does not name is as in a plain request. `pick` chooses numbers out of ranges.
+
+    `sparse`: facts that the assignment does not name stay unknown, so that the case shows no more than it needs.
+    """
     case = Case()
     members: dict[str, list[str]] = {}
     unknown: set[str] = set()
@@ -85,6 +89,8 @@ def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first) -> Ca
     engine: Engine = model.engines[0]
     for n, domain in enumerate(model.domains):
         cell, kind = domain.cells[cells.get(n, 0)], domain.key[0]
+        if n not in cells and (sparse and kind in ("fact", "known", "member")):
+            continue
         if kind == "knob":
             _knob(model, case, domain.key[1], cell, pick)
         elif kind == "fact":
@@ -99,9 +105,14 @@ def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first) -> Ca
             members.setdefault(domain.key[1], []).append(domain.key[2])
         elif kind == "known" and cell:
             unknown.add(domain.key[1])
+        elif kind == "free" and n in cells:
+            _reading(model, case, domain.key, cell, pick)
         elif kind == "file" and cell.kind is not None:
             wanted.append((domain.key[1], cell))
+    named = {model.domains[n].key[1] for n in cells if model.domains[n].key[0] in ("known", "member")}
     for name, fact in model.rules.facts.items():
+        if sparse and name not in named:
+            continue
         if fact.type == "set" and not name.startswith("engine.") and name not in unknown:
             case.facts[name] = tuple(members.get(name, ()))
     case.engine = engine.name
@@ -118,6 +129,16 @@ def _knob(model: Model, case: Case, name: str, cell: KnobCell, pick: Pick) -> No
     text = "" if cell.state == EMPTY else texts.knob(knob, cell.value, pick) if cell.state == GIVEN else None
     if text is not None:
         (case.env if knob.secret else case.knobs)[knob.env if knob.secret else name] = text
+
+
+def _reading(model: Model, case: Case, key: Any, cell: Cell, pick: Pick) -> None:
+    """A reading of a knob's text: give a text that reads so, where the knob is given at all. Free variables come after knobs."""
+    if key[1] != "reading" or not isinstance(key[3], Base) or key[3].key[0] != "knob":
+        return
+    name = key[3].key[1]
+    text = texts.read_as(key[2], cell, pick)
+    if name in case.knobs and text is not None and read_text(model.rules.knobs[name], text).state == GIVEN:
+        case.knobs[name] = text
 
 
 def _files(model: Model, case: Case, wanted: list[tuple[Any, FileCell]], pick: Pick) -> None:
@@ -148,6 +169,7 @@ def _gives(model: Model, resolution: Resolution, setting: str, term: Any) -> boo
 
 def variants(model: Model, cells: Mapping[int, int], node: int, limit: int) -> Iterator[Case]:
     """The case of an assignment, and others in the same set with other numbers and other cells where it leaves them open."""
+    yield make(model, cells, sparse=True)
     yield make(model, cells)
     chance = random.Random(5)
     behind = model.inputs(node)

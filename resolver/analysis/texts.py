@@ -19,6 +19,24 @@ OTHERS = ("other", "0.5", "2", "0.25", "96", "1", "[[1,4,2]]", "/x/other", "-", 
 """Texts for `any other text`, tried in turn until one is good for the knob and is not named by a rule."""
 
 
+READ_AS: dict[str, Callable[[Any], str]] = {
+    "thousandths": lambda n: f"{n // 1000}.{n % 1000:03d}",
+    "gib_bytes": lambda n: f"{n >> 30}.{-(-(n % (1 << 30)) * 10**10 // (1 << 30)):010d}",
+    "number": str,
+    "length": lambda n: "x" * min(n, 1000),
+    "loopback": lambda yes: "127.0.0.1" if yes else "0.0.0.0",
+    "expandable": lambda yes: f"expandable_segments:{yes}",
+    "mentions_dflash": lambda yes: "/x/dflash" if yes else "/x/other",
+}
+"""For each reading a text that reads so: tried first where a witness needs one; what it is worth shows when it is resolved."""
+
+
+def read_as(reading: str, cell: Cell, pick: Callable[[Cell], int]) -> str | None:
+    """A text with a reading in the cell; None when none is known."""
+    wanted = value(cell, pick)
+    return READ_AS[reading](wanted) if reading in READ_AS and isinstance(wanted, int) else None
+
+
 def first(cell: Cell) -> int:
     """The smallest number of a range, but not 0 where there is a larger one."""
     return max(cell.low, min(1, cell.high))

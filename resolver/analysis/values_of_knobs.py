@@ -10,18 +10,13 @@ from resolver.analysis.model import Model
 from resolver.analysis.replay import replay
 from resolver.analysis.texts import first
 from resolver.analysis.texts import knob as knob_text
-from resolver.knobs import EMPTY, UNSET, read_text
+from resolver.knobs import EMPTY, UNSET
 from resolver.model import Knob
 
 
 def refused_values(model: Model) -> Iterator[Finding]:
     """A value, or the default, with which nothing is ever launched."""
     for knob in model.rules.knobs.values():
-        if knob.default is not None and (problem := read_text(knob, knob.default).problem):
-            message = f"the default {knob.default!r} of {knob.env} {problem}"
-            yield Finding(
-                "unreachable-default", knob.name, message, knob.position, "give a default that the knob takes"
-            )
         n = model.index.get(("knob", knob.name))
         if n is None:
             continue

@@ -49,6 +49,7 @@ def engine(version: str) -> Data:
         "flags": flags,
         "positionals": [],
         "variables": variables,
+        "configs": {},
         "other_variables": [],
         "attention": None,
     }

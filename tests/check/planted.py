@@ -106,7 +106,6 @@ def _rows() -> list[Defect]:
         Defect("unreachable-default", f"{table}[5]", before_last(table, {"when": {"cache": "on"}, "value": 7}, {"when": {"cache": "off"}, "value": 8}), "on-and-off"),
         Defect("unreachable-default", f"{table}[3]", lambda d: d["settings"][table].__setitem__("first", [{"when": {"drafts": "<= 7"}, "value": 1}, {"when": {"drafts": "> 7"}, "value": 2}, {"value": 3}]), "two-halves"),
         Defect("unreachable-default", "cache", add("planted", {"cache": "unset"}), "default-refused"),
-        Defect("unreachable-default", "spec", lambda d: d["knobs"]["spec"].__setitem__("default", "ngram"), "default-not-allowed"),
         Defect("redundant", f"{table}[3]", before_last(table, {"when": {"spec": "mtp"}, "value": 50000}), "same-as-default"),
         Defect("redundant", f"{table}[1]", first(table, {"when": {"ctx": "long", "spec": "off"}, "value": 100000}), "same-as-a-later-row"),
         Defect("redundant", "block_size[2]", lambda d: d["settings"]["block_size"]["first"].extend([{"when": {"spec": "off"}, "value": None}, {"when": {"ctx": "long"}, "value": None}]), "null-as-without"),

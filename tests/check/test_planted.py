@@ -93,7 +93,7 @@ def test_defect_is_found(defect: Defect, tmp_path: Path) -> None:
     assert finding.fix
     if finding.kind in ("example", "accepted"):
         return
-    if defect.name in {"default-not-allowed", "of-a-row"}:
+    if defect.name == "of-a-row":
         return
     assert finding.witness is not None, finding.message
     if "with" not in finding.witness.request:
@@ -121,3 +121,15 @@ def test_a_missing_example_is_an_error_with_its_place(kind: str, tmp_path: Path)
     assert said.position is not None
     line = (tmp_path / said.position.file).read_text(encoding="utf-8").splitlines()[said.position.line - 1]
     assert owner in line
+
+
+def test_a_default_that_the_knob_does_not_take_is_an_error_with_its_place(tmp_path: Path) -> None:
+    data = base.clean()
+    data["knobs"]["spec"]["default"] = "ngram"
+    base.write(tmp_path, data)
+    with pytest.raises(RulesError) as caught:
+        base.load(tmp_path)
+    assert any(
+        "ngram" in said.message and said.position and said.position.file == "rules/knobs.yaml"
+        for said in caught.value.diagnostics
+    )
