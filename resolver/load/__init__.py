@@ -18,7 +18,8 @@ from resolver.yaml12 import Document, read
 
 T = TypeVar("T", Setting, Guard)
 
-NO_RULES = ("plugins.yaml", "accepted_findings.yaml")
+NO_RULES = frozenset({"accepted_findings.yaml", "failures.yaml", "geometry.yaml", "plugins.yaml"})
+"""Data in rules/ that is not a rule: read by the part of the product that uses it."""
 SPECIAL = {"knobs.yaml": "knobs", "facts.yaml": "facts", "render.yaml": "render"}
 
 
