@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from resolver.diagnostics import RulesError, UsageError
 from resolver.engine import Engine, overlays, versions
 from resolver.resolve import Resolver
@@ -20,21 +18,35 @@ def has(engine: Engine, kind: str, what: str, value: str) -> bool:
 
 
 def readers(resolver: Resolver, engine: Engine, kind: str, what: str, value: str) -> list[str]:
-    """Engines by name, nearest first: this version with an overlay, then later and earlier versions."""
-    root = resolver.root
-    others = [v for v in versions(root) if v != engine.version]
-    candidates = [f"{engine.version}+{o}" for o in overlays(root) if o not in engine.overlays] + others[::-1]
+    """Engines by name, nearest first: this version with an overlay, then later and earlier versions. Found once."""
+    kept = resolver.readers_found
+    key = (engine.name, kind, what, value)
+    if key not in kept:
+        if len(kept) > 1000:
+            kept.clear()
+        kept[key] = _readers(resolver, engine, kind, what, value)
+    return kept[key]
+
+
+def _readers(resolver: Resolver, engine: Engine, kind: str, what: str, value: str) -> list[str]:
+    others = [v for v in versions(resolver.root) if v != engine.version]
+    more = [o for o in overlays(resolver.root) if o not in engine.overlays]
     found = []
-    for name in candidates:
-        if (other := _try(resolver.engine, name)) is not None and has(other, kind, what, value):
+    for name in [*(f"{engine.version}+{o}" for o in more), *others[::-1]]:
+        other = _try(resolver, name)
+        if other is not None and has(other, kind, what, value):
             found.append(name)
             if len(found) == 2:
                 break
     return found
 
 
-def _try(load: Callable[[str], Engine], name: str) -> Engine | None:
+def _try(resolver: Resolver, name: str) -> Engine | None:
+    """The engine, or None where version and overlay do not go together; that is remembered too."""
+    if name in resolver.no_engines:
+        return None
     try:
-        return load(name)
+        return resolver.engine(name)
     except (UsageError, RulesError):
+        resolver.no_engines.add(name)
         return None

@@ -38,6 +38,8 @@ class Resolver:
         self.number = {name: i for i, name in enumerate(rules.order)}
         self.guard_list = list(rules.guards.values())
         self.refusing = [guard.severity == "refuse" for guard in self.guard_list]
+        self.readers_found: dict[tuple[str, str, str, str], list[str]] = {}
+        self.no_engines: set[str] = set()
         self.names_in_row: dict[int, tuple[str, ...]] = {}
         self._load_engine = load_engine
         self._engines: dict[str, Engine] = {}

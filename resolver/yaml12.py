@@ -148,8 +148,17 @@ def parse(text: str, file: str) -> Document:
     if quick is not None:
         return _built(quick, file)
     try:
+        depth = -1
+        event: Any
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             _plain_event(event, file)
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MAX_DEPTH:  # said here, for a deep text takes the plain reader very long
+                where = Position(file, event.start_mark.line + 1, event.start_mark.column + 1)
+                raise RulesError(
+                    [Diagnostic("error", "yaml", f"nested more than {_MAX_DEPTH} levels deep", None, where)]
+                )
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

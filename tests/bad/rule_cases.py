@@ -45,7 +45,7 @@ YAML = [
     Bad("not-utf-8", b"settings:\n  zz: \xff\xfe\n", "rules/zz.yaml is not UTF-8 (byte 16)"),
     Bad("utf-16", "settings: {}\n".encode("utf-16"), "is not UTF-8 (byte 0)"),
     Bad("deep-list", "settings: " + "[" * 60 + "§[" + "]" * 61, "nested more than 60 levels deep"),
-    Bad("very-deep-list", "settings: " + "[" * 5000 + "]" * 5000, "nested too deep"),
+    Bad("very-deep-list", "settings: " + "[" * 60 + "§[" + "[" * 4939 + "]" * 5000, "nested more than 60 levels deep"),
     Bad("key-is-a-list", "settings:\n  ? §[a, b]\n  : {first: [{value: 1}]}\n", "a key must be a word"),
     Bad("empty-file", "§", "expected a mapping, found nothing"),
     Bad("only-a-comment", "# nothing\n", "expected a mapping, found nothing"),
