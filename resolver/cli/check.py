@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from resolver.analysis import findings
+from resolver.cli import check_questions
 from resolver.cli.options import Line
 from resolver.cli.start import OK, REFUSED, put
 from resolver.compile import open_resolver
@@ -19,6 +20,8 @@ from resolver.views.page import Page, dump, stdout_page
 def run(line: Line) -> int:
     """Print what was checked; 1 when anything is wrong. Rules that cannot be read raise RulesError."""
     resolver = open_resolver()
+    if check_questions.asked(line):
+        return check_questions.run(line, resolver)
     report = _report(resolver, line.given("--origins"))
     if line.given("--json"):
         put(dump(report))

@@ -73,7 +73,11 @@ COMMANDS = {
             "list measurements, each with hardware, engine, date and quality",
             ("--arm", "--metric", "--hardware", "--context", "--engine", "--knob", "--json", *TALK),
         ),
-        Command("check", "check the rules and run their examples", ("--origins", "--json", *TALK)),
+        Command(
+            "check",
+            "check the rules and run their examples, or answer a question about them",
+            ("--origins", "--never", "--always", "--implies", "--disjoint", "--equivalent", "--json", *TALK),
+        ),
     )
 }
 NAMING = {"explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE"}
@@ -86,6 +90,10 @@ def main(words: Sequence[str]) -> int:
         from resolver.cli.explain import prepare
 
         words = prepare(words)
+    if words[:1] == ["check"]:
+        from resolver.cli.check_questions import prepare as prepare_questions
+
+        words = prepare_questions(words)
     line = read(words)
     command = _command(line)
     if line.given("--help"):
