@@ -13,6 +13,7 @@ from resolver.compile.helpers import show
 from resolver.conditions import Condition
 from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
+from resolver.masking import hide_in_json
 from resolver.model import Guard
 from resolver.unmeasured import unmeasured
 from resolver.unread_environment import unread_environment
@@ -93,7 +94,7 @@ def fill(resolution: Resolution, text: str) -> str:
             return ", ".join(sorted(map(show, found))) or "none"
         return show(found) or "unknown"
 
-    return _HOLE.sub(value, text)
+    return hide_in_json(_HOLE.sub(value, text))
 
 
 def _instead(resolution: Resolution, guard: Guard) -> str | None:

@@ -38,7 +38,7 @@ def _secret_name(name: str) -> bool:
     return bool(_SECRET_WORD.search(name)) and not _NOT_SECRET.search(name)
 
 
-def _hide_in_json(word: str) -> str:
+def hide_in_json(word: str) -> str:
     """A JSON value with the texts under names such as `api_key` hidden."""
     return _IN_JSON.sub(lambda m: f'{m[1]}"{HIDDEN}"' if _secret_name(m[2].replace("_", "-")) else m[0], word)
 
@@ -59,7 +59,7 @@ def mask(words: Iterable[str]) -> list[str]:
             first = False
         else:
             hiding = first = False
-            out.append(HIDDEN if _KEY.match(word) else _hide_in_json(word) if '"' in word else word)
+            out.append(HIDDEN if _KEY.match(word) else hide_in_json(word) if '"' in word else word)
     return out
 
 

@@ -10,7 +10,7 @@ from resolver.compile.helpers import HELPERS, show
 from resolver.conditions import All, Any_, Condition, Leaf, Not, Ref
 from resolver.expressions import Const, Expression, Name, Operation
 from resolver.interpret import deciding, holds, leaf_holds
-from resolver.masking import mask, mask_text, secret_flag
+from resolver.masking import hide_in_json, mask, mask_text, secret_flag
 from resolver.model import Knob, Row
 from resolver.wording import condition_text, leaf_text
 
@@ -36,6 +36,11 @@ def evaluate(resolution: Resolution, expression: Expression) -> Any:
 
 def text_of(resolution: Resolution, name: str) -> str | None:
     """A name's value as text, the user's own where there is one; None for null, `(not shown)` for a secret."""
+    text = _text_of(resolution, name)
+    return None if text is None else hide_in_json(text)
+
+
+def _text_of(resolution: Resolution, name: str) -> str | None:
     meaning = resolution.resolver.scope.meaning(name)
     if meaning is not None and meaning.kind in ("knob", "setting"):
         knob = resolution.rules.knobs.get(name)

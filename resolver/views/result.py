@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from resolver.diagnostics import Diagnostic
-from resolver.masking import mask, mask_text
+from resolver.masking import hide_in_json, mask, mask_text
 from resolver.resolution import Resolution
 
 SCHEMA = 1
@@ -17,7 +17,7 @@ def as_json(resolution: Resolution, notes: Iterable[Diagnostic] = (), request_id
     """The whole answer. A refusal has `ok` false and no argv."""
     ok = not resolution.refused
     settings = {
-        name: value
+        name: hide_in_json(value) if isinstance(value, str) else value
         for name, value in zip(resolution.rules.order, resolution.state.setting_values, strict=True)
         if value is not None
     }

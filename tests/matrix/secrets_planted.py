@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 from resolver.masking import mask
 from resolver.resolution import Resolution
+from resolver.views.explain_parts import text_of
+from resolver.views.formats import argv_lines, env_lines, shell_line
+from resolver.views.result import as_json
 from tests.matrix import strategies
 from tests.matrix.asked import Asked
 
@@ -101,7 +104,9 @@ def shown(r: Resolution) -> dict[str, Any]:
         "diagnostics": [json.dumps(d.as_json(), ensure_ascii=False) for d in r.diagnostics],
         "diagnostics as text": [str(d) + str(d.fix) + "".join(map(str, d.causes)) for d in r.diagnostics],
         "masked argv": mask(r.argv),
-        "settings": {name: r.render_lookup(name) for name in r.rules.settings},
+        "JSON result": json.dumps(as_json(r, []), ensure_ascii=False),
+        "settings of explain": {name: text_of(r, name) for name in (*r.rules.settings, *r.rules.knobs)},
+        "command lines": [argv_lines(r), shell_line(r), env_lines(r)],
         "set variables": dict(r.rendered.set_variables),
         "repr of the diagnostics": repr(r.diagnostics),
         "repr of the resolution": repr(r),
