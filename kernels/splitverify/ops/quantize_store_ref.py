@@ -36,7 +36,7 @@ def quantize_store_ref(key: torch.Tensor, value: torch.Tensor, cache: CacheView,
     blocks, offsets = slots // cache.block_size, slots % cache.block_size
     for x, rows, scale, which in ((key, cache.keys(), k_scale, "key_scales"),
                                   (value, cache.values(), v_scale, "value_scales")):
-        x = x[keep]
+        x = x[:slot_mapping.shape[0]][keep]                        # there may be fewer slots than tokens
         if cache.fmt == INT8:
             y, s = quantize_int8(x)
             getattr(cache, which)()[blocks, offsets] = s
