@@ -48,6 +48,11 @@ COMMANDS = {
             (*ASKING, "--json", *TALK),
             True,
         ),
+        Command(
+            "pick",
+            "rank the launches of this machine for a use: chat, agent, rag or batch",
+            ("--use", "--context", "--streams", "--vision", "--prefer", "--machine", "--engine", "--json", *TALK),
+        ),
         Command("profiles", "list the profiles", ("--json", *TALK)),
         Command("knobs", "list the knobs, or explain the one that is named", ("--json", *TALK)),
         Command(
@@ -73,6 +78,7 @@ COMMANDS = {
             "list measurements, each with hardware, engine, date and quality",
             ("--arm", "--metric", "--hardware", "--context", "--engine", "--knob", "--json", *TALK),
         ),
+        Command("completion", "print the completion script of bash, zsh or fish", TALK),
         Command(
             "check",
             "check the rules and run their examples, or answer a question about them",
@@ -80,7 +86,7 @@ COMMANDS = {
         ),
     )
 }
-NAMING = {"explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE"}
+NAMING = {"completion": "SHELL", "explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE"}
 """Commands that may be given one name."""
 
 
@@ -90,6 +96,10 @@ def main(words: Sequence[str]) -> int:
         from resolver.cli.explain import prepare
 
         words = prepare(words)
+    if words[:2] == ["complete", "--"]:
+        from resolver.cli.complete import run_words
+
+        return run_words(words[2:])
     if words[:1] == ["check"]:
         from resolver.cli.check_questions import prepare as prepare_questions
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 UNMEASURED = "not measured on this GPU"
 METRIC = "decode_tok_s"
+VERBS = {"decode_tok_s": "decodes", "prefill_tok_s": "reads prompts at"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,51 +41,55 @@ def _evidence(root: Path) -> Evidence:
     return load_evidence(root)
 
 
-def decode_figures(evidence: Evidence, arm: Arm) -> list[Figure]:
-    """The decode rates of one stream that speak of the arm as it is now, in the order of the files."""
+def rates(evidence: Evidence, arm: Arm, metric: str = METRIC, many: bool = False) -> list[Figure]:
+    """The rates that speak of the arm as it is now, of one stream or of `many`, in the order of the files."""
     return [
         f
         for f in evidence.figures.values()
-        if f.metric == METRIC
+        if f.metric == metric
         and f.value is not None
         and f.superseded_by is None
-        and f.setup.get("streams", 1) == 1
+        and (f.setup.get("streams", 1) > 1) == many
         and (f.id in arm.figures or of_arm(f, arm))
     ]
 
 
-def cost_of(resolution: Resolution) -> Cost:
-    """The figure nearest to the launch: same card before same capability, then the nearest context and engine version."""
+def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = None, many: bool = False) -> Cost:
+    """The figure nearest to the launch: same card before same capability, then the nearest engine version and context (in tokens)."""
     arm = resolution.rules.arms.get(str(resolution.setting("arm")))
     capability = resolution.facts.get("gpu.capability")
     if arm is None or capability is None:
         return Cost(UNMEASURED)
     evidence = _evidence(resolution.resolver.root)
     alike = [
-        f for f in decode_figures(evidence, arm) if evidence.capability(f) == capability and _same_knobs(resolution, f)
+        f
+        for f in rates(evidence, arm, metric, many)
+        if evidence.capability(f) == capability and _same_knobs(resolution, f)
     ]
     if not alike:
         return Cost(UNMEASURED)
     card = str(resolution.facts.get("gpu.name") or "")
     length = resolution.setting("max_model_len")
-    wanted = length if isinstance(length, int) else 0
+    wanted = context if context is not None else min(length, 16000) if isinstance(length, int) else 0
     count = resolution.setting("tensor_parallel_size") or 1
 
     def distance(figure: Figure) -> tuple[bool, bool, bool, int]:
         gpus = evidence.hardware.get(figure.hardware or "", {}).get("gpus", 1)
-        context = figure.setup.get("context_tokens", 0)
+        at = int(figure.setup.get("context_tokens", 0))
         same = figure.engine is not None and figure.engine.startswith(resolution.engine.version)
-        return not same_card(figure.hardware, card), gpus != count, not same, abs(int(context) - min(wanted, 16000))
+        return not same_card(figure.hardware, card), gpus != count, not same, abs(at - wanted)
 
     best = min(alike, key=distance)
     here = same_card(best.hardware, card)
-    context = best.setup.get("context_tokens")
     where = [best.hardware or "a GPU of this capability"]
-    if context:
-        where.append(f"{context} tokens of context")
+    if "context_tokens" in best.setup:
+        where.append(f"{best.setup['context_tokens']} tokens of context")
+    if many:
+        where.append(f"{best.setup['streams']} streams")
     if best.engine:
         where.append(f"vLLM {best.engine}")
-    text = f"decodes {value_text(best)} ({', '.join(where)})" + ("" if here else f"; {UNMEASURED}")
+    verb = VERBS.get(metric, metric)
+    text = f"{verb} {value_text(best)} ({', '.join(where)})" + ("" if here else f"; {UNMEASURED}")
     return Cost(text, float(best.value or 0) if here else 0.0, best.id)
 
 
