@@ -1,0 +1,57 @@
+"""`launch.py serve`: start the server, watch it, say when it is really ready, and stop all of it in the end."""
+
+from __future__ import annotations
+
+import os
+
+from resolver.cli import suggesting
+from resolver.cli.ask import ask
+from resolver.cli.options import Line
+from resolver.cli.resolve import level_of
+from resolver.cli.start import OK, REFUSED, put
+from resolver.diagnostics import UsageError
+from resolver.views.page import stderr_page
+from resolver.views.terminal import show_resolution
+
+
+def run(line: Line) -> int:
+    """Resolve, start, supervise; returns the exit status."""
+    seconds = timeout_of(line)
+    answer = suggesting.applied(line, ask(line))
+    resolution = answer.resolution
+    show_resolution(resolution, stderr_page(), level_of(line), answer.notes, command=False)
+    if resolution.refused:
+        suggesting.show(line, answer, stderr_page())
+        return REFUSED
+    if resolution.lookup("print_argv") == "on":
+        from resolver.views.formats import argv_lines
+
+        put(argv_lines(resolution))
+        return OK
+    from resolver.serving import state, supervise, supervise_plan
+    from resolver.serving.progress import Progress
+
+    plan = supervise_plan.make(resolution)
+    wishes = supervise.Wishes(
+        state.log_path(line.get("--log"), os.environ, supervise_plan.state_name(resolution)),
+        supervise.TIMEOUT if seconds is None else seconds,
+        line.given("--once"),
+        line.get("--ask"),
+        lambda text: put(text + "\n"),
+        line.given("--verbose"),
+    )
+    return supervise.supervise(plan, wishes, Progress(quiet=line.given("--quiet")))
+
+
+def timeout_of(line: Line) -> float | None:
+    """The seconds of --timeout; None without it. Raises UsageError for what is no number of seconds."""
+    given = line.get("--timeout")
+    if given is None:
+        return None
+    try:
+        seconds = float(given) if given.isascii() and len(given) < 20 else 0.0
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < 1e7:
+        raise UsageError("--timeout takes a number of seconds above 0", "write --timeout 600, for example")
+    return seconds

@@ -1,0 +1,298 @@
+"""From a planned launch to a server that is really ready, and to its end: start, show, ask, wait, stop, report.
+
+One loop reads the engine's log, the guard's reports and the caller's signals; only the questions to the server are asked
+from a thread, since each may take minutes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import re
+import select
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from resolver.serving import failures, state, supervise_guard, supervise_tree
+from resolver.serving.client import BadAnswer, NoAnswer
+from resolver.serving.errors import LaunchError
+from resolver.serving.progress import ASKING, Progress
+from resolver.serving.ready import Report, Target, wait_until_ready
+from resolver.serving.supervise_plan import Plan
+from resolver.serving.supervise_report import tell_end, tell_ready
+
+TICK, FATAL_WAIT, KEPT_LINES = 0.2, 10.0, 5000
+TIMEOUT = 1800.0
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+TEMPORARY = re.compile(r"distributed_init_method=file://(/\S*/vllm_dist_[0-9a-f]+)")
+GUARD_KILLED = "the process that watches over the engine was killed"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the caller wants beyond a server.
+
+    Attributes:
+        log: where the engine's log goes.
+        timeout: seconds until the server must be ready.
+        once: stop as soon as it was ready.
+        question: what to ask it then; None asks nothing.
+        answer: takes the answer.
+        echo: show the engine's log as well.
+    """
+
+    log: Path
+    timeout: float = TIMEOUT
+    once: bool = False
+    question: str | None = None
+    answer: Callable[[str], None] = print
+    echo: bool = False
+
+
+@dataclass
+class Ending:
+    """How it ended.
+
+    Attributes:
+        why: "died", "stopped", "once", "not ready" or "guard killed".
+        ready: whether the server had been ready.
+        code: the engine's exit code; negative for the signal that ended it, None when it was not seen.
+        number: the signal that asked to stop.
+        problem: why the server was not ready.
+        killed, left, removed: processes that had to be killed, that could not be, and files removed.
+    """
+
+    why: str = "died"
+    ready: bool = False
+    code: int | None = None
+    number: int = 0
+    problem: str = ""
+    killed: int = 0
+    left: tuple[int, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """The exit status of the launcher: 0 only for a server that was ready, was asked to stop, and is gone."""
+        if self.left:
+            return 1
+        if self.why == "once" or (self.why == "stopped" and self.ready):
+            return 0
+        if self.why == "stopped":
+            return 128 + self.number
+        if self.why == "died" and self.code:
+            return self.code if self.code > 0 else 128 - self.code
+        return 1
+
+
+def supervise(plan: Plan, wishes: Wishes, progress: Progress) -> int:
+    """Run it all. Returns the exit status.
+
+    Raises:
+        LaunchError: the engine was not started.
+    """
+    gc.enable()  # a command switches it off, since it ends soon; this one does not
+    handle = state.open_log(wishes.log)
+    run = _Run(plan, wishes, progress, handle)
+    previous = {number: signal.getsignal(number) for number in (*SIGNALS, signal.SIGPIPE)}
+    try:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a reader of our output that goes away is no reason to stop
+        run.begin()
+        for number in SIGNALS:
+            if previous[number] is not signal.SIG_IGN:  # nohup, or a shell's background
+                signal.signal(number, run.signalled)
+        ending = run.loop()
+    finally:
+        run.close()
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+    progress.clear()
+    tell_end(ending, progress, run.lines, plan.order.root, wishes.log)
+    return ending.status
+
+
+class _Run:
+    """One supervised engine."""
+
+    def __init__(self, plan: Plan, wishes: Wishes, progress: Progress, log: int) -> None:
+        self.plan, self.wishes, self.progress, self.file = plan, wishes, progress, log
+        self.mask = state.Masker(plan.order.argv, plan.order.environ)
+        self.lines: deque[str] = deque(maxlen=KEPT_LINES)
+        self.ending = Ending()
+        self.stopping = self.over = self.asked = False
+        self.dead = threading.Event()
+        self.outcome: tuple[Report, str | None] | None = None
+        self.fatal: float | None = None
+        self.refusal: LaunchError | None = None
+        self.rest = {"log": b"", "status": b""}
+
+    def begin(self) -> None:
+        """Start the engine. There are no threads yet, since this forks."""
+        self.started = supervise_guard.start(self.plan.order)
+
+    def close(self) -> None:
+        """Whatever happened: the guard notices that nobody holds its pipe, and stops the engine."""
+        self.dead.set()
+        if hasattr(self, "started"):
+            for end in (self.started.control, self.started.status, self.started.log):
+                with contextlib.suppress(OSError):
+                    os.close(end)
+        with contextlib.suppress(OSError):
+            os.close(self.file)
+
+    def signalled(self, number: int, _: object) -> None:
+        """A signal came: stop; a second one: at once."""
+        if self.stopping:
+            self.started.tell("kill")
+        else:
+            self.ending.number = number
+            self._stop("stopped")
+
+    def loop(self) -> Ending:
+        """Until the guard has reported the end and the log is read."""
+        sources = {self.started.log: "log", self.started.status: "status"}
+        while sources:
+            ready, _, _ = select.select(list(sources), [], [], TICK)
+            for source in ready:
+                part = os.read(source, 65536)
+                if not part:
+                    if sources.pop(source) == "status" and not self.over:
+                        self._guard_killed()
+                    continue
+                self._take(sources[source], part)
+            if self.over and self.started.log in sources and self.started.log not in ready:
+                break  # somebody outside the engine's tree holds its log
+            self._look()
+        self._take("log", b"\n")
+        os.waitpid(self.started.guard, 0)
+        if self.refusal is not None:
+            raise self.refusal
+        return self.ending
+
+    def _look(self) -> None:
+        """What time brings."""
+        self.progress.tick()
+        now = time.monotonic()
+        if self.over or self.stopping:
+            return
+        if self.outcome is not None:
+            self._asked(*self.outcome)
+            self.outcome = None
+        elif self.fatal is not None and now - self.fatal > FATAL_WAIT:
+            self._stop("died")  # vLLM usually ends by itself then
+        elif not self.ending.ready and self.progress.elapsed() > self.wishes.timeout:
+            self.ending.problem = f"not ready after {self.wishes.timeout:g} s, still {self.progress.phase}"
+            self._stop("not ready")
+
+    def _take(self, kind: str, part: bytes) -> None:
+        part = self.rest[kind] + part
+        if kind == "log":
+            part = part.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, self.rest[kind] = part.split(b"\n")
+        for line in lines:
+            if kind == "status":
+                self._status(json.loads(line))
+            elif line:
+                self._log(self.mask(line.decode("utf-8", errors="replace")))
+
+    def _log(self, line: str) -> None:
+        self.lines.append(line)
+        with contextlib.suppress(OSError):
+            os.write(self.file, line.encode("utf-8", errors="replace") + b"\n")
+        if self.wishes.echo:
+            self.progress.line(line)
+        if not self.ending.ready and not self.asked:
+            self.progress.read(line)
+        if found := TEMPORARY.search(line):
+            self.started.tell(f"file {found[1]}")
+        if self.fatal is None and not self.stopping and failures.FATAL.search(line):
+            self.fatal = time.monotonic()
+
+    def _status(self, said: dict[str, object]) -> None:
+        if "pid" in said:
+            threading.Thread(target=self._ask, daemon=True).start()
+        elif isinstance(error := said.get("error"), list):
+            self.refusal = LaunchError(*error)
+        elif "ended" in said:
+            self.over = True
+            self.dead.set()
+            for name in ("killed", "left", "removed"):
+                found = said[name]
+                setattr(self.ending, name, tuple(found) if isinstance(found, list) else found)
+            code = said["ended"]
+            self.ending.code = code if isinstance(code, int) else None
+
+    def _guard_killed(self) -> None:
+        """The guard did not report: end here what it would have ended."""
+        self.dead.set()
+        self.ending.why, self.ending.problem = "guard killed", GUARD_KILLED
+        _, self.ending.killed, left = supervise_tree.end_all(os.getpid(), supervise_guard.POLITE)
+        self.ending.left, self.over = tuple(left), True
+
+    def _stop(self, why: str) -> None:
+        self.stopping, self.ending.why = True, why
+        self.started.tell("stop")
+        self.progress.enter("stopping")
+
+    def _ask(self) -> None:
+        """In a thread: wait for the server, examine it, ask the question."""
+        try:
+            report = wait_until_ready(
+                self.plan.target, lambda: not self.dead.is_set(), self.wishes.timeout + FATAL_WAIT, self._up
+            )
+            answer = None
+            if report.ready and self.wishes.question is not None:
+                answer = ask(self.plan.target, self.wishes.question)
+        except Exception as error:  # whatever the server sends, the loop must hear of it
+            report, answer = Report(problem=f"it could not be asked ({type(error).__name__})"), None
+        self.outcome = report, answer
+
+    def _up(self, _: float) -> None:
+        pass
+
+    def _asked(self, report: Report, answer: str | None) -> None:
+        """The server was examined."""
+        if self.dead.is_set():
+            return
+        if not report.ready:
+            wrong = [result for result in report.results if not result.passed]
+            self.ending.problem = report.problem or f"{wrong[-1].name} fails: {self.mask(wrong[-1].detail)}"
+            self._stop("not ready")
+            return
+        self.ending.ready = True
+        tell_ready(report, self.progress, self.plan, self.wishes.log)
+        if answer is not None:
+            self.wishes.answer(answer)
+        if self.wishes.once:
+            self._stop("once")
+        else:
+            self.progress.live = False
+
+
+def ask(target: Target, question: str) -> str:
+    """Ask the model something and return what it says; without an answer, why."""
+    try:
+        found = target.client.post(
+            "/v1/chat/completions",
+            {
+                "model": target.model,
+                "messages": [{"role": "user", "content": question}],
+                "max_tokens": 200,
+                "temperature": 0,
+                "chat_template_kwargs": {"enable_thinking": False},
+            },
+        )
+        message = found["choices"][0]["message"]
+        return str(message.get("content") or message.get("reasoning") or "(an empty answer)")
+    except (NoAnswer, BadAnswer, LookupError, TypeError, AttributeError) as error:
+        return f"(no answer: {error})"
+
+
+__all__ = ["ASKING", "Ending", "Wishes", "ask", "supervise"]
