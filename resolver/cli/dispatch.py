@@ -31,6 +31,12 @@ COMMANDS = {
             "launch", "start the server (this is what happens without a command)", (*ASKING, "--apply", *TALK), True
         ),
         Command(
+            "serve",
+            "start the server, watch it, say when it is really ready, and stop all of it in the end",
+            (*ASKING, "--apply", "--log", "--timeout", "--once", "--ask", *TALK),
+            True,
+        ),
+        Command(
             "resolve",
             "print the launch instead of starting it",
             (*ASKING, "--apply", "--format", "--json", "--batch", *TALK),

@@ -33,7 +33,15 @@ Exit status:
   130  interrupted
 
 Data goes to standard output, everything else to standard error. NO_COLOR and TERM=dumb are honoured.
-LAUNCH_CACHE_DIR names the folder for compiled rules (empty: none); LAUNCH_DEBUG=1 shows tracebacks.
+LAUNCH_CACHE_DIR names the folder for compiled rules (empty: none), LAUNCH_STATE_DIR the one for logs; LAUNCH_DEBUG=1 shows tracebacks.
+"""
+
+_SERVING = """\
+Ready means that identity, a completion, a streamed completion, a tool call and, with a key, a refusal without it were
+seen to work. SIGINT, SIGTERM and SIGHUP stop the engine with all its processes; a second one does so at once. They are
+stopped too when this process is killed. Progress goes to standard error, the answer to --ask to standard output.
+Exit status: 0 when it was stopped after it was ready, 1 when it was not ready in time or answers wrongly, that of the
+engine when the engine died (never 0), 128 and the number of the signal when it was stopped before it was ready.
 """
 
 _FORMATS = """\
@@ -63,6 +71,8 @@ def page(command: Command | None) -> str:
     text += _options(command.options)
     if command.name == "resolve":
         text += "\n" + _FORMATS
+    if command.name == "serve":
+        text += "\n" + _SERVING
     return text + "\n" + _STATUS
 
 
