@@ -1,0 +1,150 @@
+"""Read rules/geometry.yaml: formats, shapes, and the memory that the engine takes beside the pool. Sources stand beside the numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from resolver.geometry.shapes import Attention, Format, NoGeometry, Recurrent, Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A number between two ends (GiB, unless said), and where it is from."""
+
+    low: float
+    high: float
+    source: str
+    figures: tuple[str, ...] = ()
+
+    def times(self, factor: float) -> Band:
+        """Both ends times a factor."""
+        return Band(self.low * factor, self.high * factor, self.source, self.figures)
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """All of rules/geometry.yaml. `boots` stays plain: only the report of boots reads it."""
+
+    formats: Mapping[str, Format]
+    shapes: Mapping[str, Shape]
+    cards: Mapping[str, Band]
+    other_cards: Band
+    wsl_free: Band
+    wsl_of: float
+    weights: Mapping[str, Band]
+    running: Mapping[tuple[str, str], Band]
+    other_running: Band
+    after_profile: Band
+    boots: tuple[Mapping[str, Any], ...]
+
+    def format_named(self, word: str) -> Format:
+        """The format that a word of --kv-cache-dtype means. Raises NoGeometry."""
+        for form in self.formats.values():
+            if word in form.names:
+                return form
+        raise NoGeometry(f"the size of a cache of type {word} is not known here", "use a type of `launch.py fit --formulas`")
+
+
+def knowledge(root: Path) -> Knowledge:
+    """The knowledge of a product root, read once. Raises RulesError."""
+    return _read(root)
+
+
+@lru_cache(maxsize=4)
+def _read(root: Path) -> Knowledge:
+    from resolver.compile import cache
+
+    path, schema_file = root / "rules" / "geometry.yaml", root / "rules" / "schema" / "geometry.json"
+    entry = f"geometry-{cache.digest([path, schema_file])}"
+    data = cache.load(entry)
+    if not isinstance(data, dict):
+        from resolver.load import schema
+        from resolver.yaml12 import read
+
+        document = read(path, "rules/geometry.yaml")
+        schema.validate(document, schema_file)
+        data = document.data
+        cache.store(entry, data)
+    return _knowledge(data)
+
+
+def _knowledge(data: Mapping[str, Any]) -> Knowledge:
+    other = data["other_cards"]
+    return Knowledge(
+        formats={name: _format(name, item) for name, item in data["formats"].items()},
+        shapes={name: _shape(name, item) for name, item in data["models"].items()},
+        cards={name: _band(item) for name, item in data["cards"].items()},
+        other_cards=Band(other["low_share"], other["high_share"], other["source"]),
+        wsl_free=_band(data["wsl_free"]),
+        wsl_of=float(data["wsl_free"]["of"]),
+        weights={name: _band(item) for name, item in data["weights"].items()},
+        running={(item["drafter"], item["format"]): _band(item) for item in data["running"]},
+        other_running=_band(data["other_running"]),
+        after_profile=_band(data["after_profile"]),
+        boots=tuple(data["boots"]),
+    )
+
+
+def _band(item: Mapping[str, Any]) -> Band:
+    return Band(float(item["low"]), float(item["high"]), item["source"], tuple(item.get("figures", ())))
+
+
+def _format(name: str, item: Mapping[str, Any]) -> Format:
+    return Format(name, **{**item, "names": tuple(item["names"])})
+
+
+def _shape(name: str, item: Mapping[str, Any]) -> Shape:
+    return Shape(
+        name,
+        Attention(**item["attention"]),
+        Recurrent(**item["recurrent"]) if "recurrent" in item else None,
+        item.get("mtp_layers", 0),
+        Attention(**item["drafter"]) if "drafter" in item else None,
+        item.get("patched_group"),
+        item.get("longest"),
+        item["source"],
+    )
+
+
+def shape_from_config(folder: Path) -> Shape:
+    """The shape that a model's config.json tells. Raises NoGeometry when it is not there or tells of other layers.
+
+    Understood are plain attention models and hybrids of full attention and gated delta net layers (Qwen's names).
+    """
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = config.get("text_config") or config
+        return _from_config(folder.name, config)
+    except OSError:
+        raise NoGeometry(f"{folder}/config.json cannot be read", "name a model folder that is on this machine") from None
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+        raise NoGeometry(f"{folder}/config.json does not tell the layers in a form known here") from None
+
+
+def _from_config(name: str, config: Mapping[str, Any]) -> Shape:
+    layers = int(config["num_hidden_layers"])
+    kinds = config.get("layer_types") or ["full_attention"] * layers
+    if set(kinds) - {"full_attention", "linear_attention"} or config.get("kv_lora_rank"):
+        raise KeyError("layer_types")
+    full, linear = kinds.count("full_attention"), kinds.count("linear_attention")
+    head = int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
+    heads = int(config.get("num_key_value_heads") or config["num_attention_heads"])
+    recurrent = None
+    if linear:
+        keys = config["linear_num_key_heads"] * config["linear_key_head_dim"]
+        values = config["linear_num_value_heads"] * config["linear_value_head_dim"]
+        elements = config["linear_num_value_heads"] * config["linear_key_head_dim"] * config["linear_value_head_dim"]
+        recurrent = Recurrent(linear, 2 * keys + values, int(config["linear_conv_kernel_dim"]), elements)
+    return Shape(
+        name,
+        Attention(full, heads, head),
+        recurrent,
+        int(config.get("mtp_num_hidden_layers") or 0),
+        longest=config.get("max_position_embeddings"),
+        source="config.json",
+    )
