@@ -31,25 +31,6 @@ WRONG_FLAGS = {
     r"validate: ValueError: Error: --enable-per-request-metrics requires engine statistics": 1,
 }
 
-# Launches that the product makes and the engine refuses: each waits for a guard. An entry whose guard has come fails the
-# test, so that it is taken out here.
-STILL_OPEN = {
-    r"argument --kv-transfer-config: .*Unexpected keyword argument": "passed-through configurations are not checked",
-    r"ValueError: Unknown attention backend: 'X'": "a passed-through backend name is not checked",
-    r".*num_speculative_tokens must be provided": "a passed-through --speculative-config without its number",
-    r".*Connector name is not set in KVTransferConfig": "a passed-through --kv-transfer-config without a connector",
-    r".*--per-request-spec-decode-metrics requires speculative decoding": "REQ_METRICS=1 with SPEC=off",
-    r".*async scheduling is only supported with": "ngram by a passed-through --speculative-config, beside --async-scheduling",
-}
-
-
-def unexplained(reasons: list[tuple[str, str]], may: set[str]) -> list[object]:
-    """Refusals (case, reason) that no entry explains, and entries among `may` that explain none any more."""
-    flat = [(case, " ".join(reason.split())) for case, reason in reasons]
-    used = {pattern for pattern in STILL_OPEN for _, reason in flat if re.match(pattern, reason)}
-    unknown = [(c, r[:300]) for c, r in flat if not any(re.match(p, r) for p in STILL_OPEN)]
-    return [*unknown, *sorted(may - used)]
-
 
 def needs() -> None:
     """Skips the test, saying why, where there is no engine to ask."""
@@ -109,7 +90,7 @@ def test_our_launches_parse() -> None:
     answers = parse_many(STOCK, [resolution.argv for _, resolution in launches], overlay_choices())
     assert len(launches) > 1500
     refused = [(case.id, reason) for (case, _), (ok, reason) in zip(launches, answers, strict=True) if not ok]
-    assert unexplained(refused, {next(iter(STILL_OPEN))}) == []
+    assert refused == []
 
 
 def test_our_launches_on_stock_are_accepted_by_the_engine() -> None:
@@ -128,5 +109,4 @@ def test_our_launches_on_stock_are_accepted_by_the_engine() -> None:
     answers = check_many(STOCK, asked)
     assert len(asked) > 800
     refused = [(case.id, answer.message) for (case, _), answer in zip(launches, answers, strict=True) if not answer.ok]
-    assert unexplained(refused, set(STILL_OPEN)) == []
-    assert len(refused) <= 17
+    assert refused == []
