@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Turn the results of measure.sh into what ships:   bash gpu/publish.sh RESULTS ARCH MULTIPROCESSORS   (H200: 90 132)
+# Writes the selection table and docs/kernels/<gpu>.md with its plot. The table measured is the table written.
+set -e
+cd "$(dirname "$0")/.."
+results=$1 arch=$2 sms=$3
+PYTHON=${PYTHON:-python3}
+[ -f "$results/tuned.jsonl" ] && PYTHONPATH=. "$PYTHON" -m splitverify.tables "$results/tuned.jsonl" --arch "$arch" --multiprocessors "$sms"
+docs=../docs/kernels
+mkdir -p "$docs"
+name=sm_$arch
+if [ -f "$results/verify.md" ]; then
+  {
+    echo "# Measured: $(sed -n 2p "$results/gpu.txt" | cut -d, -f1) ($name)"
+    echo
+    echo "Made by \`gpu/publish.sh\` from one run of \`gpu/measure.sh\`. Microseconds of one call of one layer, median of 20 CUDA-graph"
+    echo "replays, L2 flushed before each. \`plain read\` is a kernel that only reads the same bytes. Configs come from the shipped table."
+    echo "\`SDPA flash\` reads contiguous K and V without a causal tail. A peer's cell is a dash where it has no path for the format."
+    echo
+    cat "$results/verify.md"
+    echo
+    echo "Random batches, graph replays and pools beyond 2^31 elements, in the same run:"
+    echo '```'
+    awk '/random batches/ {n += $1; bad += $4} END {print n, "random batches,", bad, "wrong"}' "$results/stress.txt"
+    grep -hE "replays|pool" "$results/stress.txt" | sort | uniq -c
+    cat "$results/gpu.txt"
+    echo '```'
+    [ -f "$results/verify.svg" ] && echo && echo "![time over context]($name.svg)"
+  } > "$docs/$name.md"
+  [ -f "$results/verify.svg" ] && cp "$results/verify.svg" "$docs/$name.svg"
+fi
+ls "$docs"
