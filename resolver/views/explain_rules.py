@@ -47,7 +47,7 @@ def about_arm(resolution: Resolution, name: str) -> dict[str, Any]:
         "taken": taken,
         "instead": None if taken else resolution.setting("arm"),
         "candidate": holds(resolution, a.when),
-        "when": {"says": parts.words(resolution, a.when), "leaves": parts.leaves(resolution, a.when)},
+        "when": _condition(resolution, a.when),
         "chosen_by": _condition(resolution, a.chosen_by),
         "eligible": _condition(resolution, a.eligible),
         "sets": {

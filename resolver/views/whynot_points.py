@@ -155,7 +155,8 @@ def _request(resolution: Resolution, fixed: Mapping[str, set[str]], other: Reque
     knobs = {n: Given(g.text, "argument") for n, g in other.knobs.items()}
     held = fixed.get("knob", set())
     knobs |= {n: g for n, g in mine.knobs.items() if n in held or table.knobs[n].secret}
-    whole = all(n in held for n, g in mine.knobs.items() if layer(g) == "profile")
+    known = mine.profile in resolution.rules.profiles
+    whole = known and all(n in held for n, g in mine.knobs.items() if layer(g) == "profile")
     if not whole:
         knobs = {n: Given(g.text, "argument") if layer(g) == "profile" else g for n, g in knobs.items()}
     environ = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resolver.compile import product_root
@@ -101,6 +101,7 @@ def test_every_golden_launch() -> None:
     assert launches > 250
 
 
+@settings(max_examples=120)
 @given(st.integers(0, 2**40))
 def test_every_word_has_a_provenance(seed: int) -> None:
     resolution = random_request(random.Random(seed))

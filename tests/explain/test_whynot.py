@@ -185,3 +185,11 @@ def test_an_arm_that_is_not_there() -> None:
 def test_no_secret_among_the_assumptions() -> None:
     resolution = ask("mtp-fast", args=("--api-key", "sk-one"), VLLM_API_KEY="sk-two", EXTRA_ARGS="--hf-token sk-three")
     assert "sk-" not in str(assumptions(resolution))
+
+
+def test_a_profile_that_does_not_exist_is_not_in_the_command() -> None:
+    resolution = ask("dflash2-lnog", "CTX=huge", "SPEC=mtp")
+    goal = arm_goal(resolution, "mtp-huge-triton-int4")
+    found = why_not(resolution, goal)
+    assert found.command == "python launch.py CTX=huge SPEC=mtp ATTENTION_BACKEND=TRITON_ATTN"
+    check_command(resolution, goal, found.command)
