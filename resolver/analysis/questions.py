@@ -102,6 +102,10 @@ def _condition(resolver: Resolver, text: str) -> Condition:
     for leaf in leaves(condition):
         if leaf.op == "state" and leaf.name not in scope.knobs:
             raise UsageError(f"{leaf.name} is not a knob, so it is never {leaf.operand}", "ask `unknown`")
+        allowed = resolver.rules.knobs[leaf.name].allowed if leaf.name in scope.knobs else ()
+        for value in leaf.operand if leaf.op == "is" and allowed else ():
+            if value not in allowed:
+                raise UsageError(f"{leaf.name} is never {str(value)[:60]!r}", f"its values are {', '.join(allowed)}")
     return condition
 
 
