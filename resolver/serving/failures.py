@@ -23,7 +23,7 @@ _ARGUMENTS = re.compile(r"\A(?:\S+ )*?error: ")
 _SECONDHAND = re.compile(
     r"Engine core initialization failed|EngineCore encountered an issue|WorkerProc initialization failed|"
     r"Worker failed with error|Frontend process failed|API server process .* died|\w*Warning:|"
-    r"(KeyboardInterrupt|SystemExit|asyncio\.\w*CancelledError|BrokenPipeError|ProcessLookupError|ConnectionResetError)\b"
+    r"(KeyboardInterrupt|SystemExit|asyncio\.[\w.]*CancelledError|BrokenPipeError|ProcessLookupError|ConnectionResetError)\b"
 )
 """Errors that only report another one, or that come of stopping."""
 

@@ -20,11 +20,12 @@ PHASES = tuple(
         (r"Warming up|[Aa]utotun", "warming up"),
         (r"Capturing CUDA graphs", "capturing CUDA graphs"),
         (r"Starting vLLM (API )?server", "opening the server"),
+        (r"Application startup complete", "asking the server"),
     )
 )
 """Lines of vLLM 0.31.0 (and, as far as seen, of 0.28.0 to 0.33.0) and what each says of the boot, in order of the boot."""
 SHARE = re.compile(r"(\d{1,3})%")
-FIRST, ASKING = "importing the engine", "asking the server"
+FIRST = "importing the engine"
 
 
 class Progress:

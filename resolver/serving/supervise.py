@@ -20,10 +20,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from resolver.serving import failures, state, supervise_guard, supervise_tree
+from resolver.serving import failures, regions, state, supervise_guard, supervise_tree
 from resolver.serving.client import BadAnswer, NoAnswer
 from resolver.serving.errors import LaunchError
-from resolver.serving.progress import ASKING, Progress
+from resolver.serving.progress import Progress
 from resolver.serving.ready import Report, Target, wait_until_ready
 from resolver.serving.supervise_plan import Plan
 from resolver.serving.supervise_report import tell_end, tell_ready
@@ -171,7 +171,8 @@ class _Run:
                 break  # somebody outside the engine's tree holds its log
             self._look()
         self._take("log", b"\n")
-        os.waitpid(self.started.guard, 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.started.guard, 0)
         if self.refusal is not None:
             raise self.refusal
         return self.ending
@@ -212,6 +213,7 @@ class _Run:
             self.progress.read(line)
         if found := TEMPORARY.search(line):
             self.started.tell(f"file {found[1]}")
+            self.started.belongings.name(found[1])
         if self.fatal is None and not self.stopping and failures.FATAL.search(line):
             self.fatal = time.monotonic()
 
@@ -232,9 +234,12 @@ class _Run:
     def _guard_killed(self) -> None:
         """The guard did not report: end here what it would have ended."""
         self.dead.set()
-        self.ending.why, self.ending.problem = "guard killed", GUARD_KILLED
+        self.ending.why, self.ending.problem, self.over = "guard killed", GUARD_KILLED, True
+        belongings, order = self.started.belongings, self.plan.order
+        belongings.look(os.getpid(), always=True)
         _, self.ending.killed, left = supervise_tree.end_all(os.getpid(), supervise_guard.POLITE)
-        self.ending.left, self.over = tuple(left), True
+        removed = belongings.remove() + regions.remove_stale_regions(order.keep_regions)
+        self.ending.left, self.ending.removed = tuple(left), tuple(removed)
 
     def _stop(self, why: str) -> None:
         self.stopping, self.ending.why = True, why
@@ -245,7 +250,7 @@ class _Run:
         """In a thread: wait for the server, examine it, ask the question."""
         try:
             report = wait_until_ready(
-                self.plan.target, lambda: not self.dead.is_set(), self.wishes.timeout + FATAL_WAIT, self._up
+                self.plan.target, lambda: not self.dead.is_set(), self.wishes.timeout + FATAL_WAIT
             )
             answer = None
             if report.ready and self.wishes.question is not None:
@@ -253,9 +258,6 @@ class _Run:
         except Exception as error:  # whatever the server sends, the loop must hear of it
             report, answer = Report(problem=f"it could not be asked ({type(error).__name__})"), None
         self.outcome = report, answer
-
-    def _up(self, _: float) -> None:
-        pass
 
     def _asked(self, report: Report, answer: str | None) -> None:
         """The server was examined."""
@@ -293,6 +295,3 @@ def ask(target: Target, question: str) -> str:
         return str(message.get("content") or message.get("reasoning") or "(an empty answer)")
     except (NoAnswer, BadAnswer, LookupError, TypeError, AttributeError) as error:
         return f"(no answer: {error})"
-
-
-__all__ = ["ASKING", "Ending", "Wishes", "ask", "supervise"]

@@ -54,12 +54,14 @@ class Started:
         log: what the engine writes.
         status: JSON lines of the guard: {"pid"}, {"error": [message, fix]}, and last {"ended", "killed", "left", "removed"}.
         control: takes the lines `stop`, `kill` and `file PATH`; closing it means stop.
+        belongings: what was there before, for the case that the guard is killed.
     """
 
     guard: int
     log: int
     status: int
     control: int
+    belongings: supervise_tree.Belongings
 
     def tell(self, text: str) -> None:
         """Send the guard a line; a guard that is gone is no error."""
@@ -70,6 +72,7 @@ class Started:
 def start(order: Order) -> Started:
     """Start guard and engine. Call it before there are threads."""
     log, status, control = os.pipe(), os.pipe(), os.pipe()
+    belongings = supervise_tree.Belongings(order.environ)
     supervise_tree.prctl(supervise_tree.PR_SET_CHILD_SUBREAPER, 1)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -78,20 +81,22 @@ def start(order: Order) -> Started:
         try:
             for end in (log[0], status[0], control[1]):
                 os.close(end)
-            _Guard(order, log[1], status[1], control[0]).run()
+            _Guard(order, belongings, log[1], status[1], control[0]).run()
         finally:
             os._exit(70)
     for end in (log[1], status[1], control[0]):
         os.close(end)
-    return Started(pid, log[0], status[0], control[1])
+    return Started(pid, log[0], status[0], control[1], belongings)
 
 
 class _Guard:
     """The guard's own life."""
 
-    def __init__(self, order: Order, log: int, status: int, control: int) -> None:
-        self.order, self.log, self.status, self.control = order, log, status, control
-        self.belongings = supervise_tree.Belongings(order.environ)
+    def __init__(
+        self, order: Order, belongings: supervise_tree.Belongings, log: int, status: int, control: int
+    ) -> None:
+        self.order, self.belongings = order, belongings
+        self.log, self.status, self.control = log, status, control
         self.rest = b""
         self.wanted = ""  # "", "stop" or "kill"
         self.code: int | None = None
