@@ -86,6 +86,7 @@ def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first, spars
     unknown: set[str] = set()
     wanted: list[tuple[Any, FileCell]] = []
     flags: list[tuple[str, FlagCell]] = []
+    wishes: dict[str, str] = {}
     engine: Engine = model.engines[0]
     for n, domain in enumerate(model.domains):
         cell, kind = domain.cells[cells.get(n, 0)], domain.key[0]
@@ -106,7 +107,7 @@ def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first, spars
         elif kind == "known" and cell:
             unknown.add(domain.key[1])
         elif kind == "free" and n in cells:
-            _reading(model, case, domain.key, cell, pick)
+            _reading(model, case, domain.key, cell, pick, wishes)
         elif kind == "file" and cell.kind is not None:
             wanted.append((domain.key[1], cell))
     named = {model.domains[n].key[1] for n in cells if model.domains[n].key[0] in ("known", "member")}
@@ -118,7 +119,7 @@ def make(model: Model, cells: Mapping[int, int], pick: Pick = texts.first, spars
     case.engine = engine.name
     for dest, flag in flags:
         if flag.last is not None and dest in engine.flags:
-            case.args += texts.words(engine, dest, flag, pick)
+            case.args += texts.words(engine, dest, flag, pick, wishes.get(dest))
     if wanted:
         _files(model, case, wanted, pick)
     return case
@@ -131,13 +132,17 @@ def _knob(model: Model, case: Case, name: str, cell: KnobCell, pick: Pick) -> No
         (case.env if knob.secret else case.knobs)[knob.env if knob.secret else name] = text
 
 
-def _reading(model: Model, case: Case, key: Any, cell: Cell, pick: Pick) -> None:
-    """A reading of a knob's text: give a text that reads so, where the knob is given at all. Free variables come after knobs."""
-    if key[1] != "reading" or not isinstance(key[3], Base) or key[3].key[0] != "knob":
+def _reading(model: Model, case: Case, key: Any, cell: Cell, pick: Pick, wishes: dict[str, str]) -> None:
+    """A reading of a text: give a text that reads so, to the knob where it is given at all, or as a wish for the flag."""
+    if key[1] != "reading" or not isinstance(key[3], Base):
         return
-    name = key[3].key[1]
+    kind, name = key[3].key[0], key[3].key[1]
     text = texts.read_as(key[2], cell, pick)
-    if name in case.knobs and text is not None and read_text(model.rules.knobs[name], text).state == GIVEN:
+    if text is None:
+        return
+    if kind == "flag":
+        wishes[name] = text
+    elif kind == "knob" and name in case.knobs and read_text(model.rules.knobs[name], text).state == GIVEN:
         case.knobs[name] = text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,9 @@ READ_AS: dict[str, Callable[[Any], str]] = {
     "length": lambda n: "x" * min(n, 1000),
     "loopback": lambda yes: "127.0.0.1" if yes else "0.0.0.0",
     "expandable": lambda yes: f"expandable_segments:{yes}",
+    "json_keys": lambda n: json.dumps({f"key{i}": 1 for i in range(min(n, 9))}),
+    "json_connector": lambda text: json.dumps({"kv_connector": text}),
+    "json_method": lambda text: json.dumps({"method": text}),
     "mentions_dflash": lambda yes: "/x/dflash" if yes else "/x/other",
 }
 """For each reading a text that reads so: tried first where a witness needs one; what it is worth shows when it is resolved."""
@@ -34,7 +38,7 @@ READ_AS: dict[str, Callable[[Any], str]] = {
 def read_as(reading: str, cell: Cell, pick: Callable[[Cell], int]) -> str | None:
     """A text with a reading in the cell; None when none is known."""
     wanted = value(cell, pick)
-    return READ_AS[reading](wanted) if reading in READ_AS and isinstance(wanted, int) else None
+    return READ_AS[reading](wanted) if reading in READ_AS and wanted is not None else None
 
 
 def first(cell: Cell) -> int:
@@ -85,8 +89,10 @@ def fact(model: Model, name: str, cell: Cell, pick: Callable[[Cell], int]) -> An
     return value(cell, pick)
 
 
-def words(engine: Engine, dest: str, cell: FlagCell, pick: Callable[[Cell], int]) -> list[str]:
-    """Engine flags as a user types them: first the other values, then the one that counts."""
+def words(
+    engine: Engine, dest: str, cell: FlagCell, pick: Callable[[Cell], int], wanted: str | None = None
+) -> list[str]:
+    """Engine flags as a user types them: first the other values, then the one that counts (`wanted`, where it may be any text)."""
     info = engine.flags[dest]
     spelling = next((s for s in info["spellings"] if s.startswith("--")), None) or info["spellings"][0]
     last = cell.last
@@ -101,6 +107,8 @@ def words(engine: Engine, dest: str, cell: FlagCell, pick: Callable[[Cell], int]
             out += [spelling, str(item)]
     if last.shape == "exact" and last.value is None:
         return [*out, spelling]
+    if last.shape == "other" and wanted is not None:
+        return [*out, spelling, wanted]
     return [*out, spelling, str(pick(last)) if last.shape == "range" else _text(info, cell)]
 
 

@@ -165,7 +165,7 @@ class Free:
 
 
 def free_domain(key: Key, what: Free, cuts: Cuts) -> Domain:
-    """The cells of a free value."""
+    """The cells of a free value. One that a request can bring about directly, by a knob's or flag's text, costs less than others."""
     if what.type == "bool":
         cells = [exact(False), exact(True)]
     elif what.type == "int":
@@ -174,7 +174,8 @@ def free_domain(key: Key, what: Free, cuts: Cuts) -> Domain:
         cells = list(reversed(text_values(cuts)))
     if what.nullable:
         cells = [*cells, NULL]
-    return Domain(key, cells, _cost(cells))
+    given = key[1] == "reading" and getattr(key[3], "key", ("",))[0] in ("knob", "flag")
+    return Domain(key, cells, _cost(cells) if given else [2, *([4] * (len(cells) - 1))])
 
 
 def two_way(key: Key) -> Domain:
