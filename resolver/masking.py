@@ -40,6 +40,8 @@ def _secret_name(name: str) -> bool:
 
 def hide_in_json(word: str) -> str:
     """A JSON value with the texts under names such as `api_key` hidden."""
+    if '"' not in word:
+        return word
     return _IN_JSON.sub(lambda m: f'{m[1]}"{HIDDEN}"' if _secret_name(m[2].replace("_", "-")) else m[0], word)
 
 
@@ -59,7 +61,7 @@ def mask(words: Iterable[str]) -> list[str]:
             first = False
         else:
             hiding = first = False
-            out.append(HIDDEN if _KEY.match(word) else hide_in_json(word) if '"' in word else word)
+            out.append(HIDDEN if _KEY.match(word) else hide_in_json(word))
     return out
 
 
