@@ -114,5 +114,5 @@ def _asked(question: str, otherwise: str) -> str:
     say(question)
     answer = sys.stdin.readline()
     if not answer:
-        raise UsageError("the answers ended", "answer every question, or give the options")
+        raise UsageError("the answers ended", "give every answer, or the options")
     return answer.strip() or otherwise

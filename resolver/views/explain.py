@@ -9,7 +9,7 @@ from resolver.compile.helpers import show
 from resolver.diagnostics import UsageError, nearest
 from resolver.masking import secret_flag
 from resolver.model import Flag, JsonFlag
-from resolver.views import explain_parts as parts
+from resolver.views import explain_names as about
 from resolver.views.explain_render import left_out, tokens, variables
 from resolver.views.explain_rules import about_arm, about_origin, about_rule, about_variable
 from resolver.views.result import shown_knobs
@@ -48,7 +48,7 @@ def _launch(resolution: Resolution) -> dict[str, Any]:
         "tokens": words,
         "variables": changed,
         "left_out": out,
-        "names": {name: parts.one(resolution, name) for name in _closure(resolution, list(names))},
+        "names": {name: about.one(resolution, name) for name in _closure(resolution, list(names))},
         "knobs": shown_knobs(resolution),
         "diagnostics": [d.as_json() for d in resolution.diagnostics],
     }
@@ -88,12 +88,12 @@ def find(resolution: Resolution, what: str) -> list[dict[str, Any]]:
         return [flag(resolution, what)]
     for name in dict.fromkeys((what, lower)):
         if name in rules.settings or name in rules.facts:
-            found.append(parts.one(resolution, name))
+            found.append(about.one(resolution, name))
     knob = resolution.resolver.table.by_variable.get(what.upper())
     if knob is None and lower in rules.knobs:
         knob = rules.knobs[lower]
     if knob is not None:
-        found.append(parts.knob(resolution, knob.name))
+        found.append(about.knob(resolution, knob.name))
     if what in rules.variables:
         found.append(about_variable(resolution, what))
     if what in rules.arms:
@@ -159,7 +159,7 @@ def flag(resolution: Resolution, word: str) -> dict[str, Any]:
         "wins": "user" if own else "launcher" if rendered else "engine's default",
         "engine_default": info.get("default"),
         "choices": list(info["choices"] or ()),
-        "from": [parts.one(resolution, n) for n in dict.fromkeys(names)],
+        "from": [about.one(resolution, n) for n in dict.fromkeys(names)],
     }
 
 

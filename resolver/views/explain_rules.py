@@ -11,6 +11,7 @@ from resolver.diagnose import fill
 from resolver.expressions import Const
 from resolver.interpret import holds, unknown_behind
 from resolver.model import Example
+from resolver.views import explain_names as about
 from resolver.views import explain_parts as parts
 from resolver.views.explain_render import variables
 
@@ -30,7 +31,7 @@ def about_variable(resolution: Resolution, name: str) -> dict[str, Any]:
         "value": changed[0]["value"] if changed else None,
         "entry": str(declared.position),
         "origins": list(declared.origins),
-        "from": [parts.one(resolution, n) for n in names],
+        "from": [about.one(resolution, n) for n in names],
     }
 
 
@@ -120,7 +121,7 @@ def about_origin(resolution: Resolution, number: str) -> list[dict[str, Any]]:
     found += [(g.origins, lambda n=g.id: about_rule(resolution, n)) for g in rules.guards.values()]  # type: ignore[misc]
     found += [(a.origins, lambda n=a.name: about_arm(resolution, n)) for a in rules.arms.values()]  # type: ignore[misc]
     for k in rules.knobs.values():
-        found.append(((*k.origins, k.invalid_origin or ""), lambda n=k.name: parts.knob(resolution, n)))  # type: ignore[misc]
+        found.append(((*k.origins, k.invalid_origin or ""), lambda n=k.name: about.knob(resolution, n)))  # type: ignore[misc]
     found += [(v.origins, lambda n=v.name: about_variable(resolution, n)) for v in rules.variables.values()]  # type: ignore[misc]
     out = [made() for origins, made in found if number in origins]
     for i in rules.implementations:
