@@ -28,5 +28,5 @@ cat "$OUT"/stress.* > "$OUT/stress.txt"; rm "$OUT"/stress.[0-9]*
 awk '/random batches/ {n += $1; bad += $4} END {print n, "random batches,", bad, "wrong"}' "$OUT/stress.txt"
 grep -hE "replays|pool" "$OUT/stress.txt" | sort | uniq -c; grep -hE "WRONG|Error" "$OUT/stress.txt" | head -5
 echo "stress took $((SECONDS - begun)) s"
-python3 -m splitverify.bench --q "$Q" --lengths "$LENGTHS" --out "$OUT" 2>&1 | tee "$OUT/bench.txt"
+python3 -m splitverify.bench --q "$Q" --lengths "$LENGTHS" --out "$OUT" 2>&1
 nvidia-smi --query-gpu=name,clocks.sm,power.draw,temperature.gpu --format=csv | tail -1 | tee -a "$OUT/gpu.txt"
