@@ -9,7 +9,6 @@ from typing import Any
 from resolver.diagnostics import Position
 
 KINDS = {
-    "broken": "the rule files cannot be used",
     "dead": "a row, guard or arm whose condition can never hold",
     "shadowed": "a row or arm that can hold, but rows before it always take the request",
     "redundant": "a row without reason or figures of its own, without which the setting would be the same",

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from resolver.analysis import Finding, findings
-from resolver.compile import open_resolver
+from resolver.analysis.finding import KINDS
+from resolver.analysis.questions import QUESTIONS
+from resolver.compile import open_resolver, product_root
 from tests.check import base
 from tests.check.generate import generate
 
@@ -51,3 +53,10 @@ def test_one_change_is_noticed(seed: int, tmp_path: Path) -> None:
 
 def test_the_shipped_rules_have_no_finding_that_is_not_accepted() -> None:
     assert [str(f.position) + " " + f.message for f in findings(open_resolver()) if not f.accepted] == []
+
+
+def test_the_page_names_every_kind_of_finding() -> None:
+    page = (product_root() / "docs" / "checking-rules.md").read_text(encoding="utf-8")
+    for kind, what in KINDS.items():
+        assert f"| {kind} | " in page, what
+    assert all(f"--{question} " in page for question in (*QUESTIONS, "equivalent"))
