@@ -10,6 +10,7 @@ from resolver.diagnostics import Position
 
 KINDS = {
     "dead": "a row, guard or arm whose condition can never hold",
+    "dead-part": "a part of a condition that never holds, in a rule that otherwise works",
     "shadowed": "a row or arm that can hold, but rows before it always take the request",
     "redundant": "a row without reason or figures of its own, without which the setting would be the same",
     "masked": "a guard that only speaks where others have refused already",

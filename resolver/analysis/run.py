@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from resolver.analysis import arms, documents, rows, unread, values_of_knobs
+from resolver.analysis import arms, documents, parts, rows, unread, values_of_knobs
 from resolver.analysis.accepted import mark
 from resolver.analysis.finding import Finding
 from resolver.analysis.model import Model
@@ -18,6 +18,7 @@ def run(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> list[F
     found = [
         *rows.rows(model),
         *rows.guards(model),
+        *parts.dead_parts(model),
         *rows.same_settings(model),
         *rows.version_gaps(model),
         *arms.overlaps(model),

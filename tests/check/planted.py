@@ -112,6 +112,16 @@ def _rows() -> list[Defect]:
     ]  # fmt: skip
 
 
+def _parts() -> list[Defect]:
+    return [
+        Defect("dead-part", "planted", add("planted", {"ctx": ["huge", "hug"]}, "warn"), "misspelt-value"),
+        Defect("dead-part", "planted", add("planted", {"seqs": "> 50", "any": [{"drafts": "> 99"}, {"spec": "off"}]}, "note"), "never-so-large"),
+        Defect("dead-part", "planted", add("planted", {"seqs": "> 70", "backend": {"not": "flash"}}, "note"), "not-what-never-is"),
+        Defect("dead-part", "max_model_len[1]", lambda d: d["settings"]["max_model_len"]["first"][0]["when"].__setitem__("ctx", ["huge", "vast"]), "in-a-row"),
+        Defect("dead-part", "planted", add("planted", {"seqs": "> 80", "arm": ["flash", "no-such-arm"]}, "note"), "no-such-arm"),
+    ]  # fmt: skip
+
+
 def _guards() -> list[Defect]:
     huge = {"ctx": "huge", "speculates": "on", "num_drafts": "> 15"}
     return [
@@ -185,4 +195,4 @@ def _documents() -> list[Defect]:
     ]  # fmt: skip
 
 
-DEFECTS = [*_dead(), *_rows(), *_guards(), *_arms(), *_unread(), *_documents()]
+DEFECTS = [*_dead(), *_rows(), *_parts(), *_guards(), *_arms(), *_unread(), *_documents()]

@@ -36,6 +36,8 @@ def shows(resolver: Resolver, finding: Finding, seen: Resolution) -> bool:
         name, at = row or ("arm", list(resolver.rules.arms).index(finding.rule))
         won = seen.state.rows[resolver.number[name]]
         return holds(seen, resolver.rules.settings[name].rows[at].when) and won < at
+    if finding.kind == "dead-part":
+        return finding.rule in fired or (row is not None and won == row[1])
     if finding.kind == "redundant":
         return row is not None and won == row[1]
     if finding.kind == "masked":
