@@ -39,7 +39,7 @@ def state_bytes(recurrent: Recurrent, drafts: int, element_bytes: int, tensor_pa
 def stock_group(counts: list[int]) -> int:
     """Layers of a group, as vLLM groups layers of unlike kinds: the smallest kind, or the largest when they are alike.
 
-    Source: read from vLLM 0.31's grouping code; held by booted pools of three models.
+    Alike: less than half as many again. Source: read from vLLM 0.31's grouping code; held by booted pools of three models.
     """
     least, most = min(counts), max(counts)
-    return most if most * 4 < least * 5 else least
+    return most if most * 2 < least * 3 else least

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,7 +46,9 @@ class Knowledge:
         for form in self.formats.values():
             if word in form.names:
                 return form
-        raise NoGeometry(f"the size of a cache of type {word} is not known here", "use a type of `launch.py fit --formulas`")
+        raise NoGeometry(
+            f"the size of a cache of type {word} is not known here", "use a type of `launch.py fit --formulas`"
+        )
 
 
 def knowledge(root: Path) -> Knowledge:
@@ -108,43 +109,4 @@ def _shape(name: str, item: Mapping[str, Any]) -> Shape:
         item.get("patched_group"),
         item.get("longest"),
         item["source"],
-    )
-
-
-def shape_from_config(folder: Path) -> Shape:
-    """The shape that a model's config.json tells. Raises NoGeometry when it is not there or tells of other layers.
-
-    Understood are plain attention models and hybrids of full attention and gated delta net layers (Qwen's names).
-    """
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        config = config.get("text_config") or config
-        return _from_config(folder.name, config)
-    except OSError:
-        raise NoGeometry(f"{folder}/config.json cannot be read", "name a model folder that is on this machine") from None
-    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
-        raise NoGeometry(f"{folder}/config.json does not tell the layers in a form known here") from None
-
-
-def _from_config(name: str, config: Mapping[str, Any]) -> Shape:
-    layers = int(config["num_hidden_layers"])
-    kinds = config.get("layer_types") or ["full_attention"] * layers
-    if set(kinds) - {"full_attention", "linear_attention"} or config.get("kv_lora_rank"):
-        raise KeyError("layer_types")
-    full, linear = kinds.count("full_attention"), kinds.count("linear_attention")
-    head = int(config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"])
-    heads = int(config.get("num_key_value_heads") or config["num_attention_heads"])
-    recurrent = None
-    if linear:
-        keys = config["linear_num_key_heads"] * config["linear_key_head_dim"]
-        values = config["linear_num_value_heads"] * config["linear_value_head_dim"]
-        elements = config["linear_num_value_heads"] * config["linear_key_head_dim"] * config["linear_value_head_dim"]
-        recurrent = Recurrent(linear, 2 * keys + values, int(config["linear_conv_kernel_dim"]), elements)
-    return Shape(
-        name,
-        Attention(full, heads, head),
-        recurrent,
-        int(config.get("mtp_num_hidden_layers") or 0),
-        longest=config.get("max_position_embeddings"),
-        source="config.json",
     )

@@ -27,7 +27,9 @@ def numbers(setup: Setup) -> Sheet:
 
 def _inputs(setup: Setup, sheet: Sheet) -> None:
     if setup.drafter == "dflash" and setup.shape.drafter is None:
-        raise NoGeometry("the shape of the drafter is not known", "use the drafter that ships, or leave out the pool's numbers")
+        raise NoGeometry(
+            "the shape of the drafter is not known", "use the drafter that ships, or leave out the pool's numbers"
+        )
     if setup.grouping == "packed" and setup.format.tile > 1:
         raise NoGeometry("a packed grouping of a tiled cache was never derived")
     sheet.given("max_model_len", setup.max_model_len, "tokens", "the longest request")
@@ -45,7 +47,7 @@ def _block(setup: Setup, sheet: Sheet) -> None:
     if setup.drafter == "dflash" and shape.drafter is not None and form.drafter_block is None:
         drafter = token_bytes(form, shape.drafter, tp)
     sheet.given("drafter_bytes", drafter, "bytes", "one token of one layer of the drafter, or as the target's")
-    align = sheet.given("align", max(ALIGN, form.tile), "tokens", "a block is a multiple of this")
+    align = sheet.given("align", max(ALIGN, form.tile, setup.block or 0), "tokens", "a block is a multiple of this")
     if shape.recurrent is None:
         sheet.given("block", setup.block or PLAIN_BLOCK, "tokens", "the engine's default, or --block-size")
         return
@@ -61,9 +63,6 @@ def _block(setup: Setup, sheet: Sheet) -> None:
         "conv_channels * 2 * (conv_kernel - 1 + drafts) + state_elements * element_bytes",
         "one layer and request",
     )
-    if setup.block:
-        sheet.given("block", setup.block, "tokens", "--block-size")
-        return
     sheet.put(
         "block",
         align * ceil_div(state, align * target),
@@ -76,7 +75,9 @@ def _block(setup: Setup, sheet: Sheet) -> None:
 def _groups(setup: Setup, sheet: Sheet) -> None:
     shape = setup.shape
     mtp = shape.mtp_layers if setup.drafter == "mtp" else 0
-    layers = sheet.given("attention_layers", shape.attention.layers + mtp, "layers", "with the MTP module's, if it drafts")
+    layers = sheet.given(
+        "attention_layers", shape.attention.layers + mtp, "layers", "with the MTP module's, if it drafts"
+    )
     states = sheet.given("state_layers", shape.recurrent.layers if shape.recurrent else 0, "layers", "")
     drafting = shape.drafter.layers if setup.drafter == "dflash" and shape.drafter else 0
     sheet.given("drafter_layers", drafting, "layers", "")
@@ -87,7 +88,7 @@ def _groups(setup: Setup, sheet: Sheet) -> None:
         group, why = shape.patched_group, "the patched engine pads the drafter's group"
     else:
         group = kinds[0] if len(kinds) == 1 else stock_group(kinds)
-        why = "the smallest kind of layers; the largest where they differ by less than a quarter"
+        why = "the smallest kind of layers; the largest where it is less than half as many again"
     sheet.given("group", group, "layers", why)
     sheet.put("attention_groups", ceil_div(layers, group), "groups", "ceil_div(attention_layers, group)")
     sheet.put("state_groups", ceil_div(states, group), "groups", "ceil_div(state_layers, group)")
@@ -95,7 +96,9 @@ def _groups(setup: Setup, sheet: Sheet) -> None:
     packed = setup.grouping == "packed"
     sheet.put(
         "page_bytes",
-        group * sheet["block"] * (sheet["target_bytes"] if packed else max(sheet["target_bytes"], sheet["drafter_bytes"])),
+        group
+        * sheet["block"]
+        * (sheet["target_bytes"] if packed else max(sheet["target_bytes"], sheet["drafter_bytes"])),
         "bytes",
         "group * block * target_bytes" if packed else "group * block * max(target_bytes, drafter_bytes)",
     )
@@ -134,7 +137,9 @@ def _request(setup: Setup, sheet: Sheet) -> None:
         else:
             sheet.given("window", window, "tokens", "what the drafter attends to")
             sheet.given("batched_tokens", setup.batched_tokens, "tokens", "prompt tokens of a step")
-            sheet.given("steps_in_flight", 2 if setup.async_scheduling else 1, "steps", "2 with async scheduling, else 1")
+            sheet.given(
+                "steps_in_flight", 2 if setup.async_scheduling else 1, "steps", "2 with async scheduling, else 1"
+            )
             flight = setup.batched_tokens * (2 if setup.async_scheduling else 1)
             drafter = sheet.put(
                 "drafter_pages",
@@ -161,24 +166,24 @@ def _pool(setup: Setup, sheet: Sheet) -> None:
         "int(pool_pages / request_pages * max_model_len)",
         "what the engine prints as its KV cache size",
     )
-    usable, state = pages - 1, sheet["state_pages"]
-    if usable < 0:
-        return
+    usable, state = max(0, pages - 1), sheet["state_pages"]
     short = state + sheet["attention_groups"] * ceil_div(SHORT, sheet["block"])
     if state:
-        sheet.put("residents_high", usable // state, "requests", "(pool_pages - 1) // state_pages", "before any context")
+        sheet.put(
+            "residents_high", usable // state, "requests", "max(0, pool_pages - 1) // state_pages", "before any context"
+        )
     sheet.given("short", SHORT, "tokens", "a short request")
     sheet.put(
         "residents_low",
         usable // short,
         "requests",
-        "(pool_pages - 1) // (state_pages + attention_groups * ceil_div(short, block))",
+        "max(0, pool_pages - 1) // (state_pages + attention_groups * ceil_div(short, block))",
         "with about 1,000 tokens each",
     )
     sheet.put(
         "residents_at_max_len",
         usable // (state + sheet["context_pages"]),
         "requests",
-        "(pool_pages - 1) // (state_pages + context_pages)",
+        "max(0, pool_pages - 1) // (state_pages + context_pages)",
         "at full length; the drafter's pages are left out, as in rule R86",
     )

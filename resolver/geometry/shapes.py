@@ -101,7 +101,7 @@ class Setup:
         tensor_parallel: GPUs that share each layer.
         grouping: how layers are put into groups of one page size.
         pool_bytes: bytes of the pool; None when it is not known.
-        block: the block size that the user forces; None lets the engine choose.
+        block: what --block-size says: the block, or with recurrent layers what it is a multiple of; None lets the engine choose.
     """
 
     shape: Shape

@@ -110,9 +110,9 @@ def test_bytes_of_a_request() -> None:
     assert gib(dflash("bfloat16")) == pytest.approx(4.97, abs=0.01)
     assert gib(dflash("bfloat16", length=262144, caches_prefixes=False)) == pytest.approx(16.88, abs=0.01)
     assert gib(dflash("kvarn", 15, 245760, async_scheduling=False)) == pytest.approx(5.16, abs=0.005)
-    assert POOL / 69758 / 1024 == pytest.approx(78, abs=0.3)
-    assert POOL / GIB == pytest.approx(5.2, abs=0.005)
-    assert POOL_HUGE / GIB == pytest.approx(4.9, abs=0.005)
+    assert pytest.approx(78, abs=0.3) == POOL / 69758 / 1024
+    assert pytest.approx(5.2, abs=0.005) == POOL / GIB
+    assert pytest.approx(4.9, abs=0.005) == POOL_HUGE / GIB
 
 
 def test_the_margin_that_does_not_reproduce() -> None:

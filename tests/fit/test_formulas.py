@@ -59,8 +59,8 @@ def _brute_length(setup: Setup, top: int) -> int:
 def test_largest_length_agrees_with_trying_every_one(setup: Setup, pages: int) -> None:
     """With a small limit every length is tried; the pool is a few pages around what such lengths need."""
     page = numbers(setup)["page_bytes"]
-    small = replace(setup, pool_bytes=pages * page, shape=replace(setup.shape, longest=700))
-    assert solve.max_model_len(small) == _brute_length(small, 700)
+    small = replace(setup, pool_bytes=pages * page, shape=replace(setup.shape, longest=120))
+    assert solve.max_model_len(small) == _brute_length(small, 120)
 
 
 @given(setups())
@@ -89,7 +89,7 @@ def test_seats_are_what_the_pool_holds(setup: Setup) -> None:
         (low, sheet["state_pages"] + sheet["attention_groups"] * ceil_div(1024, sheet["block"])),
         (high, sheet["state_pages"]),
     ):
-        left, filled = (sheet.get("pool_pages") or 0) - 1, 0
+        left, filled = max(0, (sheet.get("pool_pages") or 0) - 1), 0
         while each and left >= each:
             left, filled = left - each, filled + 1
         assert not each or filled == seats
@@ -99,8 +99,8 @@ def test_groups_of_alike_kinds_take_the_largest() -> None:
     assert stock_group([16, 48]) == 16
     assert stock_group([17, 48]) == 17
     assert stock_group([16, 48, 5]) == 5
-    assert stock_group([10, 12]) == 12
-    assert stock_group([8, 10]) == 8
+    assert stock_group([12, 13]) == 13
+    assert stock_group([8, 12]) == 8
 
 
 def test_what_has_no_formula_says_so() -> None:

@@ -1,0 +1,109 @@
+"""The guards count residents by the tables of rules/memory.yaml, fit by resolver/geometry: both say the same, always."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resolver.compile import open_resolver
+from resolver.geometry.pool import numbers
+from resolver.machines import load_machine, names
+from resolver.request import build
+from resolver.resolution import Resolution
+from resolver.resolve import Resolver
+from resolver.views.fit_setup import asked
+from tests.golden import cases
+
+SAME = {
+    "block": "resident_block_tokens",
+    "page_bytes": "resident_page_bytes",
+    "pool_pages": "resident_pool_pages",
+    "state_pages": "resident_state_pages",
+    "state_bytes": "resident_state_bytes",
+    "residents_low": "resident_requests_low",
+    "residents_high": "resident_requests_high",
+    "residents_at_max_len": "resident_requests_at_max_len",
+}
+RECORDED = {
+    "low": "residents_low",
+    "high": "residents_high",
+    "at_max_len": "residents_at_max_len",
+    "max_len": "max_model_len",
+    "pool_pages": "pool_pages",
+    "block_tokens": "block",
+    "state_pages_per_request": "state_pages",
+}
+
+FLAGS_THAT_THE_RECORD_DID_NOT_READ = {"tensor_parallel_size", "max_model_len"}
+"""The recorded launcher counted without looking at the engine's own flags; fit counts what the engine will do."""
+
+
+@pytest.fixture(scope="module")
+def resolver() -> Resolver:
+    return open_resolver()
+
+
+def differences(resolution: Resolution) -> dict[str, Any]:
+    """What the tables and the arithmetic do not agree on, where the guards count."""
+    sheet = numbers(asked(resolution).setup)
+    return {
+        name: (sheet.get(name), resolution.setting(setting))
+        for name, setting in SAME.items()
+        if sheet.get(name) != resolution.setting(setting)
+    }
+
+
+def test_all_recorded_residents(resolver: Resolver) -> None:
+    """Every recorded run whose residents were counted: record, tables and arithmetic agree."""
+    counted, unread = 0, []
+    for path in sorted(cases.DATA.glob("*.jsonl.xz")):
+        for case in cases.read(path):
+            if case.resident is None:
+                continue
+            resolution = resolver.resolve(cases.request(resolver, case), cases.machine(case), cases.ENGINE)
+            counted += 1
+            if FLAGS_THAT_THE_RECORD_DID_NOT_READ & set(resolution.passthrough.last):
+                unread.append(case.id)
+                continue
+            sheet = numbers(asked(resolution).setup)
+            assert {key: sheet.get(RECORDED[key]) for key in case.resident} == dict(case.resident), case.id
+            if resolution.setting("counts_residents") == "on":
+                assert differences(resolution) == {}, case.id
+    assert (counted, len(unread)) == (216, 7), unread
+
+
+KNOBS: dict[str, list[str]] = {
+    "CTX": ["fast", "long"],
+    "DFLASH_TOKENS": [str(n) for n in range(1, 20)],
+    "KV_MEM": ["2000000000", "4456028569", "5261334938", "6871947673", "12000000000"],
+    "MAX_LEN": ["1000", "4096", "65536", "98304", "131072", "262144"],
+    "MAX_SEQS": ["1", "4", "8", "64"],
+    "ATTENTION_BACKEND": ["FLASH_ATTN", "TRITON_ATTN", "CUSTOM", "FLASHINFER"],
+    "ASYNC_SCHED": ["0", "1"],
+    "LOOKUP": ["0", "1"],
+}
+ARGS = [
+    (),
+    ("--max-num-batched-tokens", "4096"),
+    ("--kv-cache-dtype", "fp8"),
+    ("--kv-cache-dtype", "int8_per_token_head"),
+]
+
+
+@given(
+    st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in KNOBS.items()}),
+    st.sampled_from(ARGS),
+    st.integers(0, 100),
+)
+def test_random_launches(knobs: Mapping[str, str], args: tuple[str, ...], which: int) -> None:
+    resolver = open_resolver()
+    every = [name for name in names(resolver.root) if name != "cpu-only"]
+    machine = load_machine(resolver.root, every[which % len(every)])
+    request = build(resolver.rules, resolver.table, environ={"SPEC": "dflash2", **knobs}, args=args)
+    resolution = resolver.resolve(request, machine, resolver.engine_of(machine, cases.ENGINE))
+    if resolution.setting("counts_residents") == "on":
+        assert differences(resolution) == {}
