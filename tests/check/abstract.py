@@ -49,12 +49,12 @@ def path_of(resolution: Resolution, term: Term) -> str | None:
     return resolution.facts.get(term.key[1])
 
 
-def cells(model: Model, resolution: Resolution) -> list[int | None]:
-    """The cell of every variable; None for free values and undecided comparisons."""
+def cells(model: Model, resolution: Resolution, wanted: set[int] | None = None) -> list[int | None]:
+    """The cell of every variable; None for free values and undecided comparisons, and for those that are not wanted."""
     out: list[int | None] = []
-    for domain in model.domains:
+    for n, domain in enumerate(model.domains):
         kind, *rest = domain.key
-        if kind in ("free", "atom"):
+        if kind in ("free", "atom") or (wanted is not None and n not in wanted):
             out.append(None)
             continue
         found = []
