@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from resolver.resolve import Resolver
 
 _CODE = sorted(
-    p for p in Path(__file__).resolve().parent.parent.rglob("*.py") if not {"views", "serving", "cli"} & set(p.parts)
+    p for p in Path(__file__).resolve().parent.parent.rglob("*.py") if not {"views", "serving", "cli", "analysis"} & set(p.parts)
 )
 
 
