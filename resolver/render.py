@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from resolver.compile.helpers import show
 from resolver.engine import Engine
@@ -20,8 +20,7 @@ Lookup = Callable[[str], tuple[Any, str | None]]
 """Value and own text of a knob or setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """One word of argv and the name that it comes from (`user` for the user's own flags, "" for fixed words)."""
 
     text: str
@@ -31,8 +30,7 @@ class Token:
         return f"Token({'(not shown)' if self.source == 'user' else self.text!r}, {self.source!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(NamedTuple):
     """Something that would have been rendered, had the engine a reader for it. `kind`: flag, choice or variable."""
 
     kind: str
@@ -98,25 +96,29 @@ class Plan:
                 tokens.append(Token(text or show(value), word.name))
 
     def _flag(self, entry: Flag, lookup: Lookup, tokens: list[Token], unread: list[Unread]) -> None:
-        value, text = lookup(entry.source)
+        source = entry.source
+        value, text = lookup(source)
+        if value is None and not text:
+            return
         shown = text or show(value)
         if not shown:
             return
         flag = entry.flag
-        if entry.bare and value not in ("on", True):
+        if entry.bare and value != "on" and value is not True:
             if entry.off is None:
                 return
             flag = entry.off
         if self.read[entry.flag] is None:
-            unread.append(Unread("flag", entry.flag, entry.source, shown))
+            unread.append(Unread("flag", entry.flag, source, shown))
         elif entry.bare:
-            tokens.append(Token(flag, entry.source))
+            tokens.append(Token(flag, source))
         elif entry.flag in self.allowed and shown not in self.allowed[entry.flag]:
-            unread.append(Unread("choice", entry.flag, entry.source, shown))
+            unread.append(Unread("choice", entry.flag, source, shown))
         elif entry.joined:
-            tokens.append(Token(f"{flag}={shown}", entry.source))
+            tokens.append(Token(f"{flag}={shown}", source))
         else:
-            tokens += [Token(flag, entry.source), Token(shown, entry.source)]
+            tokens.append(Token(flag, source))
+            tokens.append(Token(shown, source))
 
     def _json(self, entry: JsonFlag, lookup: Lookup, tokens: list[Token], unread: list[Unread]) -> None:
         if entry.gate and lookup(entry.gate)[0] is None:
@@ -153,6 +155,8 @@ class Plan:
             if variable.source is None:
                 continue
             value, text = lookup(variable.source)
+            if value is None and not text:
+                continue
             shown = text or show(value)
             if not shown:
                 continue

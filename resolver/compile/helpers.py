@@ -16,10 +16,14 @@ def _version(text: str) -> tuple[int, ...] | None:
 
 def _pair(left: Any, right: Any) -> tuple[Any, Any] | None:
     """Both sides as versions (`8.6` is the pair 8, 6); None when they cannot be compared."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return None
-    if not isinstance(left, (str, int)) or not isinstance(right, (str, int)):
-        return None
+    return _versions(left, right) if type(left) in _COMPARED and type(right) in _COMPARED else None
+
+
+_COMPARED = frozenset({str, int})
+
+
+@lru_cache(maxsize=4096)
+def _versions(left: str | int, right: str | int) -> tuple[Any, Any] | None:
     if not (isinstance(left, str) and "." in left) and not (isinstance(right, str) and "." in right):
         return None
     a, b = _version(str(left)), _version(str(right))
@@ -72,40 +76,40 @@ def _any(wanted: tuple[Any, ...], value: Any) -> bool:
 _LIMIT = 10**40
 
 
-def _numbers(arguments: tuple[Any, ...]) -> bool:
-    return all(type(a) is int and -_LIMIT < a < _LIMIT for a in arguments)
+def _number(a: Any) -> bool:
+    return type(a) is int and -_LIMIT < a < _LIMIT
 
 
 def _op_add(a: Any, b: Any) -> int | None:
-    return int(a + b) if _numbers((a, b)) else None
+    return int(a + b) if _number(a) and _number(b) else None
 
 
 def _op_sub(a: Any, b: Any) -> int | None:
-    return int(a - b) if _numbers((a, b)) else None
+    return int(a - b) if _number(a) and _number(b) else None
 
 
 def _op_mul(a: Any, b: Any) -> int | None:
-    return int(a * b) if _numbers((a, b)) else None
+    return int(a * b) if _number(a) and _number(b) else None
 
 
 def _op_div(a: Any, b: Any) -> int | None:
     """Truncates toward zero, as shell arithmetic does."""
-    if not _numbers((a, b)) or b == 0:
+    if not (_number(a) and _number(b)) or b == 0:
         return None
     q = abs(a) // abs(b)
     return int(q if (a >= 0) == (b >= 0) else -q)
 
 
 def _op_ceil_div(a: Any, b: Any) -> int | None:
-    return int(-(-a // b)) if _numbers((a, b)) and b > 0 else None
+    return int(-(-a // b)) if _number(a) and _number(b) and b > 0 else None
 
 
 def _op_min(*arguments: Any) -> int | None:
-    return int(min(arguments)) if _numbers(arguments) else None
+    return int(min(arguments)) if all(map(_number, arguments)) else None
 
 
 def _op_max(*arguments: Any) -> int | None:
-    return int(max(arguments)) if _numbers(arguments) else None
+    return int(max(arguments)) if all(map(_number, arguments)) else None
 
 
 def show(value: Any) -> str:
