@@ -1,11 +1,11 @@
-# Two commands: `make run` shows the launch for this machine, `make test` runs all tests. Both set up what they need.
+# Two commands: `make run` sets up everything and serves a tiny model on the CPU, `make test` runs all tests.
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.set-up
-MINUTES ?= 5
+ENGINE := venv-cpu
 
-.PHONY: setup run test test-fast test-all lint bench fuzz clean
+.PHONY: setup engine run test test-fast test-all lint bench clean
 
 setup: $(STAMP)
 
@@ -13,18 +13,23 @@ $(STAMP): pyproject.toml tools/setup_venv.sh
 	sh tools/setup_venv.sh "$(PYTHON)" "$(VENV)"
 	touch $(STAMP)
 
-run: setup
-	$(PY) launch.py resolve
+# The CPU build of vLLM and a model for it. What is there already is left as it is.
+engine: setup
+	$(PY) -m tools.cpu_engine install --venv $(ENGINE)
+	$(PY) -m tools.cpu_engine model --out models/cpu-tiny
 
-test: setup lint
+run: engine
+	$(PY) -m tools.first_run
+
+test: setup lint engine
 	$(PY) -m pytest tests
 	$(PY) -m tests.golden --quiet
 
 test-fast: setup
-	$(PY) -m pytest tests -m "not slow"
+	$(PY) -m pytest tests -m "not slow and not engine"
 
-test-all: setup lint
-	HYPOTHESIS_PROFILE=all $(PY) -m pytest tests -m "slow or not slow"
+test-all: setup lint engine
+	HYPOTHESIS_PROFILE=all $(PY) -m pytest tests
 	$(PY) -m tests.golden
 	$(PY) -m tests.bench
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 
 from resolver.cli import suggesting
 from resolver.cli.ask import ask
@@ -37,10 +39,17 @@ def run(line: Line) -> int:
         supervise.TIMEOUT if seconds is None else seconds,
         line.given("--once"),
         line.get("--ask"),
-        lambda text: put(text + "\n"),
+        _put_now,
         line.given("--verbose"),
     )
     return supervise.supervise(plan, wishes, Progress(quiet=line.given("--quiet")))
+
+
+def _put_now(text: str) -> None:
+    """Print the answer while the server goes on."""
+    put(text + "\n")
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
 
 
 def timeout_of(line: Line) -> float | None:

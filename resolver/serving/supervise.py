@@ -269,6 +269,7 @@ class _Run:
             self._stop("not ready")
             return
         self.ending.ready = True
+        self.started.tell("ready")
         tell_ready(report, self.progress, self.plan, self.wishes.log)
         if answer is not None:
             self.wishes.answer(answer)

@@ -23,7 +23,8 @@ from typing import Any, NoReturn
 from resolver.serving import launch, regions, supervise_tree
 from resolver.serving.errors import LaunchError
 
-GRACE, POLITE, LOOK = 20.0, 3.0, 0.25  # seconds: for the engine to stop, for its leftovers, between two looks
+GRACE, EARLY, POLITE = 20.0, 5.0, 3.0  # seconds to stop: for an engine that was ready, one that was not, its leftovers
+LOOK = 0.25  # seconds between two looks
 NOT_STARTED = 127
 
 
@@ -36,7 +37,7 @@ class Order:
         environ: its whole environment.
         root: the folder that it runs in.
         keep_regions: leave stale offload regions alone (R2).
-        grace: seconds that it has to stop by itself.
+        grace: seconds that it has to stop by itself once it was ready; before that it has no requests to end.
     """
 
     argv: list[str]
@@ -53,7 +54,7 @@ class Started:
     Attributes:
         log: what the engine writes.
         status: JSON lines of the guard: {"pid"}, {"error": [message, fix]}, and last {"ended", "killed", "left", "removed"}.
-        control: takes the lines `stop`, `kill` and `file PATH`; closing it means stop.
+        control: takes the lines `ready`, `stop`, `kill` and `file PATH`; closing it means stop.
         belongings: what was there before, for the case that the guard is killed.
     """
 
@@ -99,6 +100,7 @@ class _Guard:
         self.log, self.status, self.control = log, status, control
         self.rest = b""
         self.wanted = ""  # "", "stop" or "kill"
+        self.grace = min(EARLY, order.grace)
         self.code: int | None = None
 
     def run(self) -> NoReturn:
@@ -159,7 +161,7 @@ class _Guard:
                 self.belongings.look(os.getpid(), always=True)
                 supervise_tree.send([engine], signal.SIGTERM)
                 told = time.monotonic()
-            if told is not None and time.monotonic() - told > self.order.grace:
+            if told is not None and time.monotonic() - told > self.grace:
                 self.wanted = "kill"
                 return
 
@@ -181,6 +183,8 @@ class _Guard:
             word, _, path = line.decode("utf-8", "surrogateescape").partition(" ")
             if word == "file":
                 self.belongings.name(path)
+            elif word == "ready":
+                self.grace = self.order.grace
             else:
                 self._want(word)
 

@@ -48,8 +48,11 @@ def parents() -> dict[int, tuple[int, bool]]:
     return found
 
 
-def below(root: int) -> list[int]:
-    """Return the running processes below `root`, itself not among them."""
+def below(root: int, ended: bool = False) -> list[int]:
+    """Return the running processes below `root`, itself not among them; with `ended` those too that nobody has reaped.
+
+    A process whose first thread has ended looks like a zombie while its other threads still hold its files.
+    """
     table = parents()
     children: dict[int, list[int]] = {}
     for process, (parent, _) in table.items():
@@ -58,7 +61,7 @@ def below(root: int) -> list[int]:
     while queue:
         for child in children.get(queue.pop(), ()):
             queue.append(child)
-            if table[child][1]:
+            if ended or table[child][1]:
                 found.append(child)
     return sorted(found)
 
@@ -93,16 +96,17 @@ def end_all(root: int, polite: float, hard: float = 10.0) -> tuple[dict[int, int
     killed: set[int] = set()
     told: set[int] = set()
     began = time.monotonic()
-    while left := below(root):
+    while left := below(root, ended=True):
         elapsed = time.monotonic() - began
         if elapsed > polite + hard:
-            return ended, len(killed), left
+            return ended, len(killed), below(root)
         if elapsed < polite:
             send((new := set(left) - told), signal.SIGTERM)
             told |= new
         else:
-            send(left, signal.SIGKILL)
-            killed |= set(left)
+            running = below(root)
+            send(running, signal.SIGKILL)
+            killed |= set(running)
         time.sleep(SETTLE)
         ended |= reap()
     return ended | reap(), len(killed), []
@@ -164,16 +168,15 @@ class Belongings:
         if now == self._seen and not always:
             return
         self._seen = now
-        fresh = {str(self.shm / name) for name in now[0] - self.before}
+        fresh = {found: path for path in sorted(now[0] - self.before) if (found := _identity(self.shm / path))}
         places = {os.path.realpath(folder) for folder in self.folders()}
         for process in below(root):
-            for target in _targets(process, bool(fresh)):
-                if target in fresh:
-                    self.held.add(Path(target))
-                elif target.startswith("socket:["):
-                    path = named.get(target[8:-1], "")
-                    if SOCKET.match(os.path.basename(path)) and os.path.realpath(os.path.dirname(path)) in places:
-                        self.sockets.add(Path(path))
+            for inode in _socket_inodes(process):
+                path = named.get(inode, "")
+                if SOCKET.match(os.path.basename(path)) and os.path.realpath(os.path.dirname(path)) in places:
+                    self.sockets.add(Path(path))
+            if fresh:
+                self.held |= {self.shm / fresh[found] for found in _files(process) if found in fresh}
 
     def name(self, path: str) -> None:
         """Take up a temporary file that the engine's log spoke of; one outside its folders is not taken."""
@@ -190,19 +193,39 @@ class Belongings:
         return removed
 
 
-def _targets(process: int, maps: bool) -> set[str]:
-    """What a process has open and, if asked, mapped."""
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None when it is gone. Names will not do: a semaphore is mapped before it has its own."""
+    try:
+        seen = os.stat(path)
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino
+
+
+def _socket_inodes(process: int) -> set[str]:
+    """The inodes of the sockets that a process has open."""
     found = set()
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{process}/fd"):
             with contextlib.suppress(OSError):
-                found.add(os.readlink(f"/proc/{process}/fd/{name}"))
-    if maps:
-        with contextlib.suppress(OSError):
-            for line in Path(f"/proc/{process}/maps").read_text("utf-8", errors="surrogateescape").splitlines():
-                fields = line.split(None, 5)
-                if len(fields) == 6:
-                    found.add(fields[5])
+                target = os.readlink(f"/proc/{process}/fd/{name}")
+                if target.startswith("socket:["):
+                    found.add(target[8:-1])
+    return found
+
+
+def _files(process: int) -> set[tuple[int, int]]:
+    """Device and inode of the files that a process has open or mapped."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for name in os.listdir(f"/proc/{process}/fd"):
+            if seen := _identity(f"/proc/{process}/fd/{name}"):
+                found.add(seen)
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{process}/maps").read_text("utf-8", errors="surrogateescape").splitlines():
+            fields = line.split(None, 5)
+            major, _, minor = fields[3].partition(":")
+            found.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
     return found
 
 

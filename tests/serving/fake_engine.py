@@ -53,6 +53,9 @@ def daemon() -> None:
     os.ftruncate(handle, 4096)
     kept = mmap.mmap(handle, 4096)
     os.close(handle)
+    os.rename(f"/dev/shm/{name}", f"/dev/shm/{name}_renamed")  # as a semaphore is, once it is mapped
+    os.link(f"/dev/shm/{name}_renamed", f"/dev/shm/{name}")
+    os.unlink(f"/dev/shm/{name}_renamed")
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(os.path.join(tempfile.gettempdir(), str(uuid.uuid4())))
     note_pid()

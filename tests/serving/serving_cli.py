@@ -29,15 +29,9 @@ def runs(process: int) -> bool:
         return False
 
 
-def leftovers() -> set[str]:
-    """What an engine could leave: names in shared memory and in the folder of temporary files."""
-    places = ("/dev/shm", tempfile.gettempdir())
-    return {
-        f"{place}/{name}"
-        for place in places
-        for name in os.listdir(place)
-        if place == "/dev/shm" or name.startswith("vllm_") or (len(name) == 36 and name.count("-") == 4)
-    }
+def shared() -> set[str]:
+    """The names in shared memory."""
+    return set(os.listdir("/dev/shm"))
 
 
 def until(condition: object, seconds: float = 20.0) -> bool:
@@ -56,6 +50,9 @@ class Serve:
 
     def __init__(self, folder: Path, venv: Path, *words: str, **variables: str) -> None:
         self.port, self.folder = free_port(), folder
+        self.temporary = Path(
+            tempfile.mkdtemp(prefix="sv-", dir="/tmp")
+        )  # short: a socket's path has 107 characters at most
         self.out, self.err, self.log = folder / "out", folder / "err", folder / "engine.log"
         env = {
             "PATH": os.environ["PATH"],
@@ -65,7 +62,7 @@ class Serve:
             "HOST": "127.0.0.1",
             "ENGINE_VENV": str(venv),
             "LAUNCH_STATE_DIR": str(folder / "state"),
-            "TMPDIR": tempfile.gettempdir(),
+            "TMPDIR": str(self.temporary),
             **variables,
         }
         for name in ("LAUNCH_CACHE_DIR", "XDG_CACHE_HOME"):
@@ -101,3 +98,7 @@ class Serve:
     def end(self, seconds: float = 60.0) -> int:
         """Wait for the end. Returns the exit status."""
         return self.process.wait(seconds)
+
+    def left(self) -> list[str]:
+        """What is left in its folder of temporary files; torch's cache of compiled code is there to stay."""
+        return sorted(name for name in os.listdir(self.temporary) if not name.startswith("torchinductor_"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from resolver.serving import supervise_tree
-from tests.serving.serving_cli import REPO, Serve, leftovers, runs, until
+from tests.serving.serving_cli import REPO, Serve, runs, shared, until
 
 KEY = "sk-do-not-show-me-1234"
 Start = Callable[..., Serve]
@@ -38,14 +39,17 @@ def start(tmp_path: Path, venv: Path) -> Iterator[Start]:
         started.append(Serve(tmp_path, venv, *words, **variables))
         return started[-1]
 
-    before = leftovers()
+    before = shared()
     yield begin
     for one in started:
         if one.process.poll() is None:
             one.process.kill()
             one.process.wait()
     assert until(lambda: not any(map(runs, pids(tmp_path)))), "processes are left"
-    assert until(lambda: leftovers() <= before), f"files are left: {leftovers() - before}"
+    assert until(lambda: shared() <= before), f"files are left: {shared() - before}"
+    for one in started:
+        assert until(lambda one=one: not one.left()), f"files are left: {one.left()}"
+        shutil.rmtree(one.temporary)
 
 
 def pids(folder: Path) -> list[int]:
