@@ -52,28 +52,41 @@ def names_of(resolution: Resolution, guard: Guard) -> tuple[str, ...]:
 
 def causes(resolution: Resolution, names: Iterable[str]) -> tuple[Cause, ...]:
     """The knobs behind the names, through the rows that won."""
+    found = dict.fromkeys(knob for name in names for knob in _behind(resolution, name))
+    out: list[Cause] = []
+    for knob in found:
+        out += cause_of(resolution, knob) if knob != FLAGS else flag_causes(resolution)
+    return tuple(dict.fromkeys(out))
+
+
+FLAGS = "--"
+"""Stands for the user's engine flags among the knobs behind a name."""
+
+
+def _behind(resolution: Resolution, name: str) -> tuple[str, ...]:
+    """The knobs that somebody gave, and FLAGS, that a name rests on; found once a resolution."""
     kept = resolution.causes_behind
+    found = kept.get(name)
+    if found is None:
+        kept[name] = ()  # a name cannot rest on itself: rules with a cycle are not loaded
+        found = kept[name] = tuple(dict.fromkeys(_walk(resolution, name)))
+    return found
 
-    def behind(name: str) -> tuple[Cause, ...]:
-        found = kept.get(name)
-        if found is None:
-            found = kept[name] = tuple(dict.fromkeys(walk(name)))
-        return found
 
-    def walk(name: str) -> Iterator[Cause]:
-        meaning = resolution.resolver.scope.meaning(name)
-        if meaning is None:
-            return
-        if meaning.kind in ("extra_last", "extra_any", "extra_set"):
-            if meaning.kind == "extra_set" or meaning.base in resolution.passthrough.flags:
-                yield from flag_causes(resolution)
-        elif meaning.base in resolution.rules.knobs:
-            yield from cause_of(resolution, meaning.base)
-        elif meaning.base in resolution.rules.settings:
-            row = resolution.winning_row(meaning.base)
-            rows = [row] if row else resolution.rules.settings[meaning.base].rows if meaning.base != "arm" else []
-            for used in rows:
-                for inner in _names_in(resolution, used):
-                    yield from behind(inner)
-
-    return tuple(dict.fromkeys(cause for name in names for cause in behind(name)))
+def _walk(resolution: Resolution, name: str) -> Iterator[str]:
+    meaning = resolution.resolver.scope.meaning(name)
+    if meaning is None:
+        return
+    base = meaning.base
+    if meaning.kind in ("extra_last", "extra_any", "extra_set"):
+        if meaning.kind == "extra_set" or base in resolution.passthrough.flags:
+            yield FLAGS
+    elif base in resolution.rules.knobs:
+        if base in resolution.request.knobs:
+            yield base
+    elif base in resolution.rules.settings:
+        row = resolution.winning_row(base)
+        rows = [row] if row else resolution.rules.settings[base].rows if base != "arm" else []
+        for used in rows:
+            for inner in _names_in(resolution, used):
+                yield from _behind(resolution, inner)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from resolver.compile import helpers
-from resolver.conditions import All, Condition, Leaf, Not, Ref
+from resolver.conditions import All, Condition, Leaf, Not, Ref, names
 from resolver.knobs import EMPTY, GIVEN, UNSET
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def deciding(resolution: Resolution, condition: Condition, wanted: bool) -> Iter
 
 def unknown_behind(resolution: Resolution, condition: Condition, wanted: bool) -> tuple[str, ...]:
     """The facts that nobody knows, among those because of which the condition is `wanted`."""
+    if all(resolution.lookup(name) is not None for name in _facts_read(resolution, condition)):
+        return ()
     found = {}
     for leaf in deciding(resolution, condition, wanted):
         for name in [leaf.name, *([leaf.operand.name] if isinstance(leaf.operand, Ref) else [])]:
@@ -66,3 +68,14 @@ def unknown_behind(resolution: Resolution, condition: Condition, wanted: bool) -
             if meaning and meaning.kind in ("fact", "file") and leaf.op != "state" and resolution.lookup(name) is None:
                 found[name] = True
     return tuple(found)
+
+
+def _facts_read(resolution: Resolution, condition: Condition) -> tuple[str, ...]:
+    """The facts that a condition asks about, found once."""
+    kept = resolution.resolver.facts_in_condition
+    found = kept.get(id(condition))
+    if found is None:
+        meanings = {name: resolution.resolver.scope.meaning(name) for name in names(condition)}
+        asked = tuple(name for name, m in meanings.items() if m and m.kind in ("fact", "file"))
+        found = kept[id(condition)] = (condition, asked)
+    return found[1]

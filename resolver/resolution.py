@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from resolver import coercions
-from resolver.diagnostics import Cause, Diagnostic
+from resolver.diagnostics import Diagnostic
 from resolver.engine import Engine
 from resolver.facts import Machine
 from resolver.knobs import UNSET, Reading
@@ -57,7 +57,7 @@ class Resolution:
         self.readings = readings
         self.state = state
         self.rendered = rendered
-        self.causes_behind: dict[str, tuple[Cause, ...]] = {}
+        self.causes_behind: dict[str, tuple[str, ...]] = {}
 
     # values
 

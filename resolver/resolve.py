@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from resolver.conditions import Condition
 from resolver.engine import DEFAULT_VERSION, Engine
 from resolver.facts import UNKNOWN_FILE, FileInfo, Machine
 from resolver.knobs import UNSET, KnobTable, Reading
@@ -41,6 +42,7 @@ class Resolver:
         self.readers_found: dict[tuple[str, str, str, str], list[str]] = {}
         self.no_engines: set[str] = set()
         self.names_in_row: dict[int, tuple[str, ...]] = {}
+        self.facts_in_condition: dict[int, tuple[Condition, tuple[str, ...]]] = {}
         self._load_engine = load_engine
         self._engines: dict[str, Engine] = {}
         self._plans: dict[Engine, Plan] = {}
