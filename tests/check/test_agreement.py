@@ -99,6 +99,7 @@ def test_random_requests_agree(model: Model) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_all_recorded_and_many_random_requests_agree(resolver: Resolver, model: Model) -> None:
     seen = sum(1 for r in recorded(resolver, 1) if agree(model, r) or True)
     seen += sum(1 for r in random_cases(model, 6000, 11) if agree(model, r) or True)
@@ -106,6 +107,7 @@ def test_all_recorded_and_many_random_requests_agree(resolver: Resolver, model: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_every_cell_of_the_matrix_agrees(model: Model) -> None:
     """All of CTX, SPEC, backend, both plugins' knobs, prefix caching, drafts, capability and installed plugins, one by one."""
     keys = [("knob", "ctx"), ("knob", "spec"), ("knob", "backend"), ("knob", "pth_fa"), ("knob", "fa2_fp8kv")]

@@ -48,6 +48,7 @@ def test_a_sample_of_mutants_is_killed(resolver: Resolver) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_mutants_are_killed(resolver: Resolver) -> None:
     check(run(resolver, sample(resolver, None)))
 
