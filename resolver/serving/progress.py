@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import time
 from typing import TextIO
@@ -78,7 +79,7 @@ class Progress:
             return
         now = self.elapsed()
         text = f"{now:7.1f} s  {self.phase}{self._detail}" + (f" ({now - self._at:.0f} s)" if self._at else "")
-        self._write(f"\r\x1b[2K{text}")
+        self._write(f"\r\x1b[2K{text[: shutil.get_terminal_size().columns - 1]}")
         self._open = True
 
     def clear(self) -> None:

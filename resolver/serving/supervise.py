@@ -26,7 +26,7 @@ from resolver.serving.errors import LaunchError
 from resolver.serving.progress import Progress
 from resolver.serving.ready import Report, Target, wait_until_ready
 from resolver.serving.supervise_plan import Plan
-from resolver.serving.supervise_report import tell_end, tell_ready
+from resolver.serving.supervise_report import Ending, tell_end, tell_ready
 
 TICK, FATAL_WAIT, KEPT_LINES = 0.2, 10.0, 5000
 TIMEOUT = 1800.0
@@ -54,42 +54,6 @@ class Wishes:
     question: str | None = None
     answer: Callable[[str], None] = print
     echo: bool = False
-
-
-@dataclass
-class Ending:
-    """How it ended.
-
-    Attributes:
-        why: "died", "stopped", "once", "not ready" or "guard killed".
-        ready: whether the server had been ready.
-        code: the engine's exit code; negative for the signal that ended it, None when it was not seen.
-        number: the signal that asked to stop.
-        problem: why the server was not ready.
-        killed, left, removed: processes that had to be killed, that could not be, and files removed.
-    """
-
-    why: str = "died"
-    ready: bool = False
-    code: int | None = None
-    number: int = 0
-    problem: str = ""
-    killed: int = 0
-    left: tuple[int, ...] = ()
-    removed: tuple[str, ...] = ()
-
-    @property
-    def status(self) -> int:
-        """The exit status of the launcher: 0 only for a server that was ready, was asked to stop, and is gone."""
-        if self.left:
-            return 1
-        if self.why == "once" or (self.why == "stopped" and self.ready):
-            return 0
-        if self.why == "stopped":
-            return 128 + self.number
-        if self.why == "died" and self.code:
-            return self.code if self.code > 0 else 128 - self.code
-        return 1
 
 
 def supervise(plan: Plan, wishes: Wishes, progress: Progress) -> int:
@@ -126,6 +90,7 @@ class _Run:
         self.mask = state.Masker(plan.order.argv, plan.order.environ)
         self.lines: deque[str] = deque(maxlen=KEPT_LINES)
         self.ending = Ending()
+        self.signals: list[int] = []
         self.stopping = self.over = self.asked = False
         self.dead = threading.Event()
         self.outcome: tuple[Report, str | None] | None = None
@@ -148,12 +113,8 @@ class _Run:
             os.close(self.file)
 
     def signalled(self, number: int, _: object) -> None:
-        """A signal came: stop; a second one: at once."""
-        if self.stopping:
-            self.started.tell("kill")
-        else:
-            self.ending.number = number
-            self._stop("stopped")
+        """A signal came. The loop acts on it: a handler may interrupt a write that it would have to do itself."""
+        self.signals.append(number)
 
     def loop(self) -> Ending:
         """Until the guard has reported the end and the log is read."""
@@ -181,6 +142,13 @@ class _Run:
         """What time brings."""
         self.progress.tick()
         now = time.monotonic()
+        while self.signals and not self.over:  # the first one stops, a second one at once
+            number = self.signals.pop(0)
+            if self.stopping:
+                self.started.tell("kill")
+            else:
+                self.ending.number = number
+                self._stop("stopped")
         if self.over or self.stopping:
             return
         if self.outcome is not None:

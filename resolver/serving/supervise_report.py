@@ -1,9 +1,10 @@
-"""What is said when the server is ready, and when it has ended."""
+"""How did it end, and what is said of it: when the server is ready, and when it has ended."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,43 @@ from resolver.serving.progress import Progress
 from resolver.serving.ready import Report
 
 if TYPE_CHECKING:
-    from resolver.serving.supervise import Ending
     from resolver.serving.supervise_plan import Plan
+
+
+@dataclass
+class Ending:
+    """How it ended.
+
+    Attributes:
+        why: "died", "stopped", "once", "not ready" or "guard killed".
+        ready: whether the server had been ready.
+        code: the engine's exit code; negative for the signal that ended it, None when it was not seen.
+        number: the signal that asked to stop.
+        problem: why the server was not ready.
+        killed, left, removed: processes that had to be killed, that could not be, and files removed.
+    """
+
+    why: str = "died"
+    ready: bool = False
+    code: int | None = None
+    number: int = 0
+    problem: str = ""
+    killed: int = 0
+    left: tuple[int, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> int:
+        """The exit status of the launcher: 0 only for a server that was ready, was asked to stop, and is gone."""
+        if self.left:
+            return 1
+        if self.why == "once" or (self.why == "stopped" and self.ready):
+            return 0
+        if self.why == "stopped":
+            return 128 + self.number
+        if self.why == "died" and self.code:
+            return self.code if self.code > 0 else 128 - self.code
+        return 1
 
 
 def tell_ready(report: Report, progress: Progress, plan: Plan, log: Path) -> None:

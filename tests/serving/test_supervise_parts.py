@@ -12,8 +12,7 @@ import pytest
 from resolver.serving import state
 from resolver.serving.errors import LaunchError
 from resolver.serving.progress import Progress
-from resolver.serving.supervise import Ending
-from resolver.serving.supervise_report import how
+from resolver.serving.supervise_report import Ending, how
 from resolver.serving.supervise_tree import Belongings
 
 BOOT = (
