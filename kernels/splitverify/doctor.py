@@ -11,6 +11,7 @@ import argparse
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from typing import Any
@@ -82,16 +83,24 @@ def choices(capability: tuple[int, int], multiprocessors: int, max_length: int) 
     return lines
 
 
+def gpu(text: str) -> tuple[tuple[int, int], int]:
+    """``8.6:82`` as ((8, 6), 82). Raises what argparse reports for anything else."""
+    found = re.fullmatch(r"(\d+)\.(\d):(\d+)", text)
+    if not found or not int(found[3]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not CAPABILITY:MULTIPROCESSORS, such as 8.6:82")
+    return (int(found[1]), int(found[2])), int(found[3])
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Print the findings."""
+    """Print the findings; 1 when something is wrong or missing."""
     parser = argparse.ArgumentParser(prog="python -m splitverify.doctor", description=__doc__)
     parser.add_argument("--max-length", type=int, default=131072, help="the model's longest request")
     parser.add_argument("--cases", type=int, default=30, help="random batches on the GPU")
-    parser.add_argument("--gpu", help="show the choices for CAPABILITY:MULTIPROCESSORS instead, e.g. 8.6:82")
+    parser.add_argument("--gpu", type=gpu, help="show the choices for CAPABILITY:MULTIPROCESSORS instead, e.g. 8.6:82")
     args = parser.parse_args(argv)
     missing = [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"not installed: {', '.join(missing)}")
+        print(f"not installed: {', '.join(missing)}; nothing was checked")
         return 1
     wrong = in_interpreter()
     print(f"interpreter: {'ok' if not wrong else 'WRONG'}")
@@ -99,9 +108,7 @@ def main(argv: list[str] | None = None) -> int:
 
     capability, multiprocessors = None, 0
     if args.gpu:
-        version, count = args.gpu.split(":")
-        major, minor = version.split(".")
-        capability, multiprocessors = (int(major), int(minor)), int(count)
+        capability, multiprocessors = args.gpu
     elif torch.cuda.is_available():
         props = torch.cuda.get_device_properties(0)
         capability, multiprocessors = (props.major, props.minor), props.multi_processor_count
