@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K1 and K3: correctness, then time, then the same for whatever peers are installed; a plain read of the bytes is the floor."""
+"""K1 and K3: correctness, then time, then the same for peers that are installed; a plain read of the bytes is the floor."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from splitverify.bench import Wrong
 from splitverify.bench.peers import PEERS
 from splitverify.bench.timing import PlainRead, Timer
 from splitverify.cases import FORMATS, Case, make_batch, poisoned_scratch, why_wrong
@@ -16,10 +17,6 @@ from splitverify.layout import SCALE_BYTES, UNQUANTIZED
 from splitverify.ops.verify_attention import verify_attention
 from splitverify.ops.verify_attention_ref import verify_attention_ref
 from splitverify.selection import select
-
-
-class Wrong(Exception):
-    """The kernel's result is outside the tolerance: nothing may be said about its speed."""
 
 
 def visible_bytes(case: Case) -> int:
