@@ -59,6 +59,18 @@ COMMANDS = {
             "rank the launches of this machine for a use: chat, agent, rag or batch",
             ("--use", "--context", "--streams", "--vision", "--prefer", "--machine", "--engine", "--json", *TALK),
         ),
+        Command(
+            "fit",
+            "say whether it fits into memory, what the engine will print, and the largest that fits",
+            (*ASKING, "--solve", "--formulas", "--from-log", "--json", *TALK),
+            True,
+        ),
+        Command(
+            "doctor",
+            "say what would go wrong on this machine, and what mends it",
+            ("--profile", "--env-file", "--fix", "--json", *TALK),
+            True,
+        ),
         Command("profiles", "list the profiles", ("--json", *TALK)),
         Command("knobs", "list the knobs, or explain the one that is named", ("--json", *TALK)),
         Command(
@@ -98,14 +110,14 @@ NAMING = {"completion": "SHELL", "explain": "WHAT", "knobs": "KNOB", "machines":
 
 def main(words: Sequence[str]) -> int:
     """Run the command that the words mean; returns the exit status. Raises UsageError and what the command raises."""
-    if words[:1] == ["explain"]:
-        from resolver.cli.explain import prepare
-
-        words = prepare(words)
     if words[:2] == ["complete", "--"]:
         from resolver.cli.complete import run_words
 
         return run_words(words[2:])
+    if words[:1] == ["explain"]:
+        from resolver.cli.explain import prepare
+
+        words = prepare(words)
     if words[:1] == ["check"]:
         from resolver.cli.check_questions import prepare as prepare_questions
 
