@@ -6,17 +6,13 @@ Needs a Python that has vLLM 0.31 (its compiled parts may be missing), named by 
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from vllm_env import HERE, PYTHON, child
 
-PYTHON = os.environ.get("SPLITVERIFY_TEST_VLLM_PYTHON")
-HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(not PYTHON, reason="SPLITVERIFY_TEST_VLLM_PYTHON names no Python with vLLM 0.31")
 
 
@@ -34,17 +30,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (info / "entry_points.txt").write_text(
         "[vllm.general_plugins]\n" + "".join(f"{k} = {v}\n" for k, v in points.items()))
     return root
-
-
-def child(site: Path, command: str, arguments: Any, **environment: str) -> Any:
-    """Run vllm_child.py there and return what it printed."""
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("VLLM_", "FA2_", "SPLITVERIFY_", "TRITON_"))}
-    done = subprocess.run(
-        [str(PYTHON), str(HERE / "vllm_child.py"), command, json.dumps(arguments)], capture_output=True, text=True,
-        timeout=500, env={**clean, "PYTHONPATH": f"{HERE.parent}{os.pathsep}{site}", "VLLM_LOGGING_LEVEL": "WARNING",
-                          **environment})
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_registers_custom_alone_without_switches(site: Path) -> None:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs inside a vLLM 0.31 environment without a GPU, started by test_vllm.py; prints one JSON object.
-
-vLLM's CUDA platform is used with a made-up capability; its compiled modules, which cannot load there, are left empty.
-Nothing of vLLM's selection logic is replaced.
-"""
+"""Runs inside a vLLM 0.31 environment without a GPU, started by test_vllm.py; prints one JSON object."""
 
 from __future__ import annotations
 
@@ -15,48 +11,10 @@ from typing import Any
 
 import torch
 
-for name in ("vllm._C_stable_libtorch", "vllm._C", "vllm._moe_C_stable_libtorch", "vllm._moe_C", "vllm._qutlass_C",
-             "vllm.vllm_flash_attn._vllm_fa2_C", "vllm.vllm_flash_attn._vllm_fa3_C"):
-    sys.modules[name] = types.ModuleType(name)
+from fake_cuda import Cuda, pretend_gpu  # first of all that imports vLLM
+from vllm.platforms.interface import DeviceCapability
 
-if sys.argv[1] == "layer":
-    # vLLM hides triton where it finds no GPU driver; its store kernel is wanted here, in the interpreter.
-    found = types.ModuleType("vllm.triton_utils.importing")
-    found.HAS_TRITON = True  # type: ignore[attr-defined]
-    found.TritonPlaceholder = found.TritonLanguagePlaceholder = object  # type: ignore[attr-defined]
-    sys.modules["vllm.triton_utils.importing"] = found
-
-import vllm.platforms  # noqa: E402
-import vllm.platforms.cuda  # noqa: E402
-from vllm.platforms.interface import DeviceCapability  # noqa: E402
-
-
-class Cuda(vllm.platforms.cuda.NonNvmlCudaPlatform):
-    """A CUDA platform of any capability."""
-
-    capability = DeviceCapability(9, 0)
-
-    @classmethod
-    def get_device_capability(cls, device_id: int = 0) -> DeviceCapability:
-        return cls.capability
-
-    @classmethod
-    def has_device_capability(cls, capability: Any, device_id: int = 0) -> bool:
-        if isinstance(capability, int):
-            capability = (capability // 10, capability % 10)
-        return bool(cls.capability >= DeviceCapability(*capability))
-
-    @classmethod
-    def get_device_name(cls, device_id: int = 0) -> str:
-        return "made up"
-
-    @classmethod
-    def get_device_total_memory(cls, device_id: int = 0) -> int:
-        return 24 << 30
-
-    @classmethod
-    def num_compute_units(cls, device_id: int = 0) -> int:
-        return 82
+import vllm.platforms
 
 
 def selected(backend: str, **fields: Any) -> dict[str, Any]:
@@ -76,7 +34,6 @@ def selected(backend: str, **fields: Any) -> dict[str, Any]:
 
 def layer_run(fmt: str, layout: str) -> dict[str, Any]:
     """The real impl in the interpreter: store, verify, and the bytes that vLLM's own writer leaves."""
-    import splitverify.plugin.layer as layer_module
     from splitverify.cases import Case, empty_cache, why_wrong
     from splitverify.layout import FP8, INT8, view_cache
     from splitverify.ops.verify_attention_ref import verify_attention_ref
@@ -89,10 +46,7 @@ def layer_run(fmt: str, layout: str) -> dict[str, Any]:
     from vllm.v1.kv_cache_interface import KVQuantMode
 
     os.environ["SPLITVERIFY_INT8_LAYOUT"] = layout
-    torch.cuda.get_device_properties = lambda device: types.SimpleNamespace(  # type: ignore[assignment]
-        major=8, minor=6, multi_processor_count=4)
-    layer_module.layer_device = lambda: torch.device("cpu")
-    Cuda.capability = DeviceCapability(8, 6)
+    pretend_gpu(8, 6)
     with set_current_vllm_config(VllmConfig()):
         impl = SplitVerifyImpl(num_heads=4, head_size=128, scale=0.088, num_kv_heads=2, alibi_slopes=None,
                                sliding_window=None, kv_cache_dtype=fmt)

@@ -26,6 +26,13 @@ def layer_device() -> torch.device:
     return torch.device("cuda", torch.cuda.current_device())
 
 
+def batch_invariance_wanted() -> bool:
+    """VLLM_BATCH_INVARIANT, as vLLM reads it."""
+    import vllm.envs
+
+    return bool(vllm.envs.VLLM_BATCH_INVARIANT)
+
+
 class VerifyLayer:
     """Mixed into an attention impl, before vLLM's class."""
 
@@ -59,6 +66,10 @@ class VerifyLayer:
             return "attention sinks"
         if self.logits_soft_cap:  # type: ignore[attr-defined]
             return "a logits soft cap"
+        if getattr(self, "chunk_lookback", -1) > -1:
+            return "chunked attention"
+        if batch_invariance_wanted():
+            return "batch invariance, which a split that depends on the batch size does not give"
         return None
 
     def why_not(self, query: torch.Tensor, metadata: Any, output_scale: torch.Tensor | None) -> str | None:
@@ -73,7 +84,9 @@ class VerifyLayer:
             return "causality that differs by request"
         if metadata.use_cascade:
             return "cascade attention"
-        for name in ("rswa_prefix_lens", "mm_prefix_range", "mm_prefix_range_tensor", "dcp_context_kv_lens"):
+        # FLASH_ATTN's and TRITON_ATTN's metadata name the same things differently.
+        for name in ("rswa_prefix_lens", "mm_prefix_range", "mm_prefix_range_tensor", "mm_prefix_query_range_tensor",
+                     "dcp_context_kv_lens"):
             if getattr(metadata, name, None) is not None:
                 return name
         return None

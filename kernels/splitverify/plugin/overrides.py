@@ -3,16 +3,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from vllm.platforms import current_platform
-from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend, FlashAttentionImpl
-from vllm.v1.attention.backends.triton_attn import TritonAttentionBackend, TritonAttentionImpl
+from vllm.v1.attention.backend import AttentionCGSupport
+from vllm.v1.attention.backends.flash_attn import (
+    FlashAttentionBackend,
+    FlashAttentionImpl,
+    FlashAttentionMetadataBuilder,
+)
+from vllm.v1.attention.backends.triton_attn import (
+    TritonAttentionBackend,
+    TritonAttentionImpl,
+    TritonAttentionMetadataBuilder,
+)
 
 from splitverify.plugin.fallbacks import fall_back
 from splitverify.plugin.layer import VerifyLayer
-from splitverify.plugin.switches import fa2_fp8_wanted, verify_path_wanted
+from splitverify.plugin.switches import fa2_fp8_wanted, query_max, verify_path_wanted
 
 FP8_DTYPES = ("fp8", "fp8_e4m3")
 
@@ -48,6 +57,35 @@ class _VerifyForward(VerifyLayer):
             layer, query, key, value, kv_cache, attn_metadata, output, output_scale, output_block_scale)
 
 
+class _VerifyGraphs:
+    """What a captured graph may be replayed with.
+
+    Our launch covers the query tokens a request that the captured batch had at most. A graph that vLLM captured with few
+    and replays with a prefill, as ALWAYS allows, would leave the rest of the prefill out: only decode batches here.
+    """
+
+    _cudagraph_support: ClassVar[AttentionCGSupport] = AttentionCGSupport.UNIFORM_BATCH
+    any_batch: ClassVar[bool] = False
+    """Whether vLLM's own kernel, which serves what we do not, replays any batch."""
+
+    @classmethod
+    def get_varlen_cudagraph_max_query_len(cls, vllm_config: Any, kv_cache_spec: Any) -> int | None:
+        """Lengths may differ within a replayed batch where both kernels can do that."""
+        return query_max() if cls.any_batch else None
+
+
+class VerifyTritonMetadataBuilder(_VerifyGraphs, TritonAttentionMetadataBuilder):
+    """TRITON_ATTN's metadata, for graphs of decode batches."""
+
+    any_batch = True
+
+
+class VerifyFlashMetadataBuilder(_VerifyGraphs, FlashAttentionMetadataBuilder):
+    """FLASH_ATTN's metadata, for graphs of decode batches."""
+
+    any_batch = FlashAttentionMetadataBuilder._cudagraph_support == AttentionCGSupport.ALWAYS
+
+
 class VerifyTritonAttentionImpl(_VerifyForward, TritonAttentionImpl):
     """TRITON_ATTN's impl. int8 pages stay in vLLM's layout, because its kernels still write and prefill them."""
 
@@ -56,6 +94,8 @@ class VerifyTritonAttentionImpl(_VerifyForward, TritonAttentionImpl):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.set_up(self.kv_cache_dtype, "inline")
+        if self.off is None and verify_path_wanted():
+            self.supports_quant_query_input = False                # vLLM's kernel reads an fp8 cache with such q as well
 
 
 class VerifyTritonAttentionBackend(TritonAttentionBackend):
@@ -64,6 +104,10 @@ class VerifyTritonAttentionBackend(TritonAttentionBackend):
     @staticmethod
     def get_impl_cls() -> type[VerifyTritonAttentionImpl]:
         return VerifyTritonAttentionImpl
+
+    @staticmethod
+    def get_builder_cls() -> type[VerifyTritonMetadataBuilder]:
+        return VerifyTritonMetadataBuilder
 
 
 class VerifyFlashAttentionImpl(_VerifyForward, FlashAttentionImpl):
@@ -100,6 +144,10 @@ class VerifyFlashAttentionBackend(FlashAttentionBackend):
     @staticmethod
     def get_impl_cls() -> type[VerifyFlashAttentionImpl]:
         return VerifyFlashAttentionImpl
+
+    @staticmethod
+    def get_builder_cls() -> type[VerifyFlashMetadataBuilder]:
+        return VerifyFlashMetadataBuilder
 
     @classmethod
     def supports_kv_cache_dtype(cls, kv_cache_dtype: Any) -> bool:
