@@ -100,6 +100,6 @@ def _unknown_name(resolution: Resolution) -> Diagnostic | None:
         "refuse",
         "unknown-attention-backend",
         f"vLLM {resolution.engine.version} has no attention backend {asked!r}",
-        f"did you mean {near}?" if near else f"use one of {', '.join(known)}",
+        f"did you mean {near}?" if near else f"use one of {', '.join(dict.fromkeys(name.upper() for name in known))}",
         causes=causes(resolution, iter(("extra.last.attention_backend",))),
     )

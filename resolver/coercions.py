@@ -9,12 +9,22 @@ Reading = str | int | bool | None
 
 _PLAIN = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
 _LOOPBACK = re.compile(r"127(\.[0-9]{1,3}){1,3}\Z")
+_NEGATIVE = re.compile(r"-[0-9]+\Z|-[0-9]*\.[0-9]+\Z")
 _GIB = re.compile(r"[0-9.]{1,20}\Z")
 
 
 def number(text: str) -> int | None:
     """Plain digits without a leading zero; anything else (`64k`, `auto`, `08192`) has no number."""
     return int(text) if _PLAIN.match(text) else None
+
+
+def tokens(text: str) -> int | None:
+    """The number of tokens that vLLM reads: `64k` is 64,000, `08192` is 8,192; `auto` has none."""
+    from resolver.passthrough.types import sized_int  # only where a length is asked about
+
+    stripped = text.strip()
+    plain = stripped.isascii() and stripped.isdigit() and len(stripped) <= 18
+    return int(stripped) if plain else sized_int(stripped)
 
 
 def _scaled(text: str, scale: int) -> int | None:
@@ -49,6 +59,11 @@ def expandable(text: str) -> bool | None:
     """What an allocator configuration says of expandable segments; None when it says nothing."""
     found = re.findall(r"expandable_segments\s*:\s*(true|false)", text, re.IGNORECASE)
     return found[-1].lower() == "true" if found else None
+
+
+def reads_as_flag(text: str) -> bool:
+    """Whether the engine's parser would take the word for a flag: it starts with `-`, and is no number and not text with a space."""
+    return len(text) > 1 and text.startswith("-") and " " not in text and not _NEGATIVE.match(text)
 
 
 def mentions_dflash(text: str) -> bool:
@@ -86,11 +101,13 @@ def json_connector(text: str) -> str | None:
 
 READINGS: dict[str, Callable[[str], Reading]] = {
     "number": number,
+    "tokens": tokens,
     "gib_bytes": gib_bytes,
     "loopback": loopback,
     "length": length,
     "thousandths": thousandths,
     "expandable": expandable,
+    "reads_as_flag": reads_as_flag,
     "mentions_dflash": mentions_dflash,
     "json_keys": json_keys,
     "json_method": json_method,

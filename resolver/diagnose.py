@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from resolver import conditions, expressions
@@ -11,10 +11,11 @@ from resolver.attention import unserved
 from resolver.causes import cause_of, causes, flag_causes, names_of
 from resolver.compile.helpers import show
 from resolver.conditions import Condition
+from resolver.configurations import unfit
 from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
 from resolver.masking import hide_in_json
-from resolver.model import Guard
+from resolver.model import Flag, Guard
 from resolver.unmeasured import unmeasured
 from resolver.unread_environment import unread_environment
 from resolver.wording import condition_text
@@ -50,6 +51,7 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
             yield _unread(resolution, unread)
     if not _lacks_a_need(resolution):
         yield from unserved(resolution)
+    yield from unfit(resolution)
     if not refusals_only:
         yield from unmeasured(resolution)
         yield from unread_environment(resolution)
@@ -97,13 +99,25 @@ def fill(resolution: Resolution, text: str) -> str:
     return hide_in_json(_HOLE.sub(value, text))
 
 
+def _flags_over(resolution: Resolution, knobs: Iterable[str]) -> list[str]:
+    """The user's engine flags that would win over these knobs, as the launcher spells them."""
+    over = resolution.shadowed
+    if not over:
+        return []
+    rules, read = resolution.rules, resolution.resolver.plan(resolution.engine).read
+    sources = {source for name in knobs for source in (name, *rules.knobs[name].sets)}
+    return [e.flag for e in rules.argv if isinstance(e, Flag) and e.source in sources and read[e.flag] in over]
+
+
 def _instead(resolution: Resolution, guard: Guard) -> str | None:
     knobs = resolution.rules.knobs
     ways = []
     for change in guard.instead:
         set_to = [f"{knobs[k].env}={v}" for k, v in change.items() if v is not None]
         unset = [knobs[k].env for k, v in change.items() if v is None]
-        parts = [f"{verb} {' and '.join(words)}" for verb, words in (("set", set_to), ("unset", unset)) if words]
+        over = _flags_over(resolution, change)
+        steps = (("remove", over), ("set", set_to), ("unset", unset))
+        parts = [f"{verb} {' and '.join(words)}" for verb, words in steps if words]
         ways.append(" and ".join(parts))
     return ", or ".join(ways) or None
 
@@ -132,7 +146,7 @@ def _no_arm(resolution: Resolution) -> Diagnostic:
         {
             show(e.value)
             for a in resolution.rules.arms.values()
-            if holds(resolution, _cell(a.when))
+            if holds(resolution, _cell(a.when, ("ctx", "spec", "device", "gpu.capability")))
             for e in [a.sets.get("attention_backend")]
             if isinstance(e, expressions.Const) and e.value
         }
@@ -163,7 +177,7 @@ def _device(resolution: Resolution) -> str:
     return f"compute capability {capability}" if capability else "a GPU of unknown compute capability"
 
 
-def _cell(when: Condition, of: tuple[str, ...] = ("ctx", "spec", "device")) -> Condition:
+def _cell(when: Condition, of: tuple[str, ...]) -> Condition:
     """The part of an arm's `when` that speaks of these names alone."""
     if isinstance(when, conditions.All):
         return conditions.All(tuple(p for p in when.parts if set(conditions.names(p)) <= set(of)))
@@ -217,7 +231,7 @@ def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
     from resolver.readers import readers
 
     homes = readers(resolution.resolver, engine, unread.kind, unread.what, unread.value)
-    has = f"; {', '.join(homes)} has it" if homes else ""
+    has = f"; {' and '.join(homes)} {'has' if len(homes) == 1 else 'have'} it" if homes else ""
     if _needs_a_reader(resolution, unread):
         who = "" if asked else f" (arm {resolution.setting('arm')} needs it)"
         fix = f"use --engine {homes[0]}, or unset the knob" if homes else "unset the knob"

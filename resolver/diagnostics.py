@@ -30,7 +30,8 @@ class Cause:
 
     def __str__(self) -> str:
         shown = "(not shown)" if self.text is None else self.text if self.text else '""'
-        return f"{self.knob}={shown} ({self.origin})"
+        between = " " if self.knob == "--" else "="  # engine flags stand after `--`; all else is a knob
+        return f"{self.knob}{between}{shown} ({self.origin})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ def misfit(schema: Mapping[str, Any], value: Any) -> str | None:
 
 
 def _describe(error: Any) -> str:
+    told = [e for e in error.context or () if (e.validator, e.validator_value) != ("type", "null")]
+    if error.validator == "anyOf" and len(told) == 1:  # something, or null: say what is wrong with the something
+        return _describe(told[0])
     where = ".".join(str(part) for part in error.absolute_path)
     rule, wanted = error.validator, error.validator_value
     if rule == "additionalProperties":
@@ -38,4 +41,6 @@ def _describe(error: Any) -> str:
         return f"{where} is not one of {', '.join(map(str, wanted))}"
     if rule == "type":
         return f"{where} is not of type {wanted if isinstance(wanted, str) else ' or '.join(wanted)}"
+    if rule in ("minItems", "maxItems"):
+        return f"{where} has not {wanted} items"
     return f"{where} is none of what it may be"

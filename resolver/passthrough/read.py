@@ -193,8 +193,11 @@ def _parse(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
 def _value(engine: Engine, dest: str, value: Any) -> Any:
     if isinstance(value, list):
         return " ".join(value)
-    if isinstance(value, str) and engine.is_int(dest) and value.isascii() and value.isdigit() and len(value) <= 18:
-        return int(value)
+    if isinstance(value, str) and engine.is_int(dest) and value.isascii() and len(value) <= 18:
+        if value.isdigit():
+            return int(value)
+        if "human_int" in engine.flags[dest]["type"]:
+            return types.sized_int(value) or value
     return value
 
 

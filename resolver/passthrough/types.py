@@ -37,6 +37,14 @@ def human_int(text: str) -> int:
     return int(float(digits) * _DECIMAL[unit])
 
 
+def sized_int(text: str) -> int | None:
+    """What a number with a unit (`64k`) says; None for every other text, plain digits included."""
+    try:
+        return human_int(text) if _HUMAN.match(text.strip()) else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def human_int_or_auto(text: str) -> int:
     return -1 if text.strip().lower() == "auto" else human_int(text)
 

@@ -145,7 +145,8 @@ def literals(rules: Rules) -> dict[str, tuple[str, ...]]:
 def _texts(op: str, operand: Any) -> Iterator[str]:
     if op == "is":
         yield from (str(item) for item in operand if not isinstance(item, bool))
-    elif op in ("<", "<=", ">", ">=") and type(operand) is int:
+    elif op in ("<", "<=", ">", ">=") and type(operand) is int and operand:
+        # a bound of 0 only asks whether there is a number at all
         yield from (str(n) for n in (operand, operand + 1, operand - 1) if n >= 0)
     elif isinstance(operand, Ref):
         return

@@ -13,7 +13,9 @@ from resolver.passthrough import read_words
 ENGINE = load_engine(product_root(), "0.31.0")
 
 ACCEPTED: list[tuple[list[str], str, Any]] = [
-    (["--kv-cache-memory", "4G"], "kv_cache_memory_bytes", "4G"),
+    (["--kv-cache-memory", "4G"], "kv_cache_memory_bytes", 4 << 30),
+    (["--max-model-len", "240k"], "max_model_len", 240000),
+    (["--max-model-len", "auto"], "max_model_len", "auto"),
     (["--kv-cache-dtype-skip", "1"], "kv_cache_dtype_skip_layers", "1"),
     (["--tensor", "2"], "tensor_parallel_size", 2),
     (["--enable-prefix"], "enable_prefix_caching", "on"),
