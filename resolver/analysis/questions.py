@@ -105,7 +105,9 @@ def _condition(resolver: Resolver, text: str) -> Condition:
         allowed = resolver.rules.knobs[leaf.name].allowed if leaf.name in scope.knobs else ()
         for value in leaf.operand if leaf.op == "is" and allowed else ():
             if value not in allowed:
-                raise UsageError(f"{leaf.name} is never {str(value)[:60]!r}", f"its values are {', '.join(allowed)}")
+                raise UsageError(
+                    f"{leaf.name} is never {str(value)[:60]!r}", f"use one of its values: {', '.join(allowed)}"
+                )
     return condition
 
 

@@ -22,6 +22,10 @@ def run(line: Line) -> int:
     resolver = open_resolver()
     if check_questions.asked(line):
         return check_questions.run(line, resolver)
+    if line.given("--engine"):
+        from resolver.cli import check_engine
+
+        return check_engine.run(line, resolver)
     report = _report(resolver, line.given("--origins"))
     if line.given("--json"):
         put(dump(report))

@@ -99,8 +99,18 @@ COMMANDS = {
         Command("completion", "print the completion script of bash, zsh or fish", TALK),
         Command(
             "check",
-            "check the rules and run their examples, or answer a question about them",
-            ("--origins", "--never", "--always", "--implies", "--disjoint", "--equivalent", "--json", *TALK),
+            "check the rules and run their examples, answer a question about them, or say what another engine breaks",
+            (
+                "--origins",
+                "--engine",
+                "--never",
+                "--always",
+                "--implies",
+                "--disjoint",
+                "--equivalent",
+                "--json",
+                *TALK,
+            ),
         ),
     )
 }

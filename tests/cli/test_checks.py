@@ -83,3 +83,30 @@ def test_no_cell_has_two_arms(resolver: Resolver) -> None:
     found = cells(resolver.rules)
     assert [c for c in found if len(c.arms) > 1] == []
     assert {c.capability for c in found} == {"8.0", "8.6", "8.9", "9.0", "12.0", "none"}
+
+
+@pytest.mark.parametrize(
+    ("version", "status", "said"),
+    [
+        ("0.28.0", 1, "breaks: flag --tool-strict-level: vLLM 0.28.0 has no such flag"),
+        ("0.31.0", 0, "from vLLM 0.31.0 to 0.31.0: 0 break"),
+        ("0.33.0", 1, "changes: flag --tool-strict-level: its default moves from 'auto' to None"),
+    ],
+)
+def test_what_another_engine_breaks(cli: Cli, version: str, status: int, said: str) -> None:
+    ran = cli.run("check", "--engine", version)
+    assert ran.status == status, ran.err
+    assert said in ran.out
+
+
+def test_another_engine_as_data(cli: Cli) -> None:
+    ran = cli.run("check", "--engine", "0.30.0", "--json")
+    found = json.loads(ran.out)
+    assert (found["from"], found["to"]) == ("0.31.0", "0.30.0")
+    assert {c["what"] for c in found["changes"] if c["breaks"]} >= {"flag --tool-strict-level"}
+
+
+def test_an_engine_that_nobody_knows(cli: Cli) -> None:
+    ran = cli.run("check", "--engine", "0.99.0")
+    assert ran.status == 2
+    assert "engine '0.99.0' is not known" in ran.err
