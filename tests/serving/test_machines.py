@@ -21,7 +21,17 @@ from resolver.serving.probes.basis import World
 REPO = Path(__file__).resolve().parents[2]
 FILES = sorted((REPO / "rules/machines").glob("*.yaml"))
 SCHEMA = json.loads((REPO / "rules/schema/machine.json").read_text())
-WANTED = {"rtx-3090", "rtx-3090-stock", "rtx-3090-wsl2", "rtx-4090", "rtx-5090", "a100-40gb", "h200", "2x-rtx-3080-20gb", "cpu-only"}
+WANTED = {
+    "rtx-3090",
+    "rtx-3090-stock",
+    "rtx-3090-wsl2",
+    "rtx-4090",
+    "rtx-5090",
+    "a100-40gb",
+    "h200",
+    "2x-rtx-3080-20gb",
+    "cpu-only",
+}
 
 
 def errors(document: object) -> list[str]:
@@ -53,10 +63,20 @@ def test_form(path: Path) -> None:
     assert set(document["facts"]["installed"]) <= set(table["plugins"])
 
 
-@pytest.mark.parametrize(("name", "capability", "count", "vram"), [
-    ("rtx-3090", "8.6", 1, 24576), ("rtx-3090-stock", "8.6", 1, 24576), ("rtx-3090-wsl2", "8.6", 1, 24576),
-    ("rtx-4090", "8.9", 1, 24576), ("rtx-5090", "12.0", 1, 32768), ("a100-40gb", "8.0", 1, 40960), ("h200", "9.0", 1, 143771),
-    ("2x-rtx-3080-20gb", "8.6", 2, 20480), ("cpu-only", None, 0, None)])
+@pytest.mark.parametrize(
+    ("name", "capability", "count", "vram"),
+    [
+        ("rtx-3090", "8.6", 1, 24576),
+        ("rtx-3090-stock", "8.6", 1, 24576),
+        ("rtx-3090-wsl2", "8.6", 1, 24576),
+        ("rtx-4090", "8.9", 1, 24576),
+        ("rtx-5090", "12.0", 1, 32768),
+        ("a100-40gb", "8.0", 1, 40960),
+        ("h200", "9.0", 1, 143771),
+        ("2x-rtx-3080-20gb", "8.6", 2, 20480),
+        ("cpu-only", None, 0, None),
+    ],
+)
 def test_numbers(name: str, capability: str | None, count: int, vram: int | None) -> None:
     gpu = load(REPO / f"rules/machines/{name}.yaml")["facts"]["gpu"]
     assert (gpu["capability"], gpu["count"], gpu["vram_mib"]) == (capability, count, vram)
@@ -89,8 +109,9 @@ def test_the_probe_by_hand_prints_every_fact_and_its_time(tmp_path: Path) -> Non
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:
-    with subprocess.Popen([sys.executable, "-m", "resolver.serving.probe"], cwd=REPO, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "resolver.serving.probe"], cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         assert process.stdout
         assert process.stderr
         process.stdout.close()
@@ -108,16 +129,29 @@ def test_the_schema_explains_itself_and_is_closed() -> None:
                 assert all("description" in below for below in node["properties"].values())
             for below in node.values():
                 walk(below)
+
     walk(SCHEMA)
 
 
-@pytest.mark.parametrize(("place", "value", "said"), [
-    ("facts.gpu.capability", 8.6, "8.6 is not of type"), ("facts.gpu.capability", "sm_86", "does not match"),
-    ("facts.gpu.count", -1, "less than the minimum"), ("facts.gpu.colour", "green", "Additional properties"),
-    ("facts.device", "rocm", "is not one of"), ("facts.installed", ["a", "a"], "non-unique"), ("machine.title", None, "not of type"),
-    ("engine.version", 0.31, "not of type"), ("engine.overlays", "x", "not of type"), ("extra", 1, "Additional properties"),
-    ("files", {"models/": {"kind": "dir"}}, "does not match"), ("files", {"m": {"bytes": 1}}, "'kind' is a required property"),
-    ("files", {"m": {"kind": "link"}}, "is not one of"), ("facts.wsl", "no", "not of type")])
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("facts.gpu.capability", 8.6, "8.6 is not of type"),
+        ("facts.gpu.capability", "sm_86", "does not match"),
+        ("facts.gpu.count", -1, "less than the minimum"),
+        ("facts.gpu.colour", "green", "Additional properties"),
+        ("facts.device", "rocm", "is not one of"),
+        ("facts.installed", ["a", "a"], "non-unique"),
+        ("machine.title", None, "not of type"),
+        ("engine.version", 0.31, "not of type"),
+        ("engine.overlays", "x", "not of type"),
+        ("extra", 1, "Additional properties"),
+        ("files", {"models/": {"kind": "dir"}}, "does not match"),
+        ("files", {"m": {"bytes": 1}}, "'kind' is a required property"),
+        ("files", {"m": {"kind": "link"}}, "is not one of"),
+        ("facts.wsl", "no", "not of type"),
+    ],
+)
 def test_what_the_schema_refuses(place: str, value: object, said: str) -> None:
     document = copy.deepcopy(load(REPO / "rules/machines/rtx-3090.yaml"))
     *parents, last = place.split(".")

@@ -18,10 +18,18 @@ def look(world: World, name: str) -> tuple[object, str | None]:
     return found.facts[name], found.why.get(name)
 
 
-@pytest.mark.parametrize(("release", "name", "wsl"), [
-    ("6.8.0-49-generic", None, False), ("5.15.153.1-microsoft-standard-WSL2", None, True), ("4.4.0-19041-Microsoft", None, True),
-    ("5.10-MICROSOFT-x", None, True), ("6.8.0-49-generic", "Ubuntu", True), ("6.8.0-49-generic", "", False),
-    ("6.8.0-WSL2", None, False)])
+@pytest.mark.parametrize(
+    ("release", "name", "wsl"),
+    [
+        ("6.8.0-49-generic", None, False),
+        ("5.15.153.1-microsoft-standard-WSL2", None, True),
+        ("4.4.0-19041-Microsoft", None, True),
+        ("5.10-MICROSOFT-x", None, True),
+        ("6.8.0-49-generic", "Ubuntu", True),
+        ("6.8.0-49-generic", "", False),
+        ("6.8.0-WSL2", None, False),
+    ],
+)
 def test_wsl(world: World, release: str, name: str | None, wsl: bool) -> None:
     world.at("/proc/sys/kernel/osrelease").write_text(release + "\n")
     assert look(world if name is None else with_environ(world, WSL_DISTRO_NAME=name), "wsl") == (wsl, None)
@@ -105,9 +113,15 @@ def test_an_empty_machine_gives_a_whole_document(world: World, package: Callable
     document = ask(questions(world)).document()
     assert document["engine"] is None
     assert document["facts"] == {
-        "device": "cpu", "gpu": {"name": None, "capability": None, "count": 0, "vram_mib": None, "vram_free_mib": None,
-                                 "driver": None},
-        "wsl": False, "container": False, "shm_free_bytes": document["facts"]["shm_free_bytes"],  # type: ignore[index]
-        "nvcc_major": 0, "cuda13_home": None, "api_key_file": False, "installed": []}
+        "device": "cpu",
+        "gpu": {"name": None, "capability": None, "count": 0, "vram_mib": None, "vram_free_mib": None, "driver": None},
+        "wsl": False,
+        "container": False,
+        "shm_free_bytes": document["facts"]["shm_free_bytes"],  # type: ignore[index]
+        "nvcc_major": 0,
+        "cuda13_home": None,
+        "api_key_file": False,
+        "installed": [],
+    }
     package("vllm", "0.31.0+hyperqwen.3")
     assert ask(questions(world)).document()["engine"] == {"version": "0.31.0", "overlays": ["hyperqwen-0.31"]}

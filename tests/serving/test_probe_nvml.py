@@ -25,6 +25,7 @@ def see(world: World, monkeypatch: pytest.MonkeyPatch) -> Probe:
         monkeypatch.setitem(sys.modules, "pynvml", fake)
         asked = questions(with_environ(world, **variables))
         return ask({name: question for name, question in asked.items() if name.startswith("gpu.") or name == "device"})
+
     return look
 
 
@@ -37,20 +38,36 @@ def test_one_card(see: Probe) -> None:
     found = see(fake)
     assert found.why == {}
     assert found.facts["device"] == "cuda"
-    assert gpu(found) == {"name": "NVIDIA GeForce RTX 3090", "capability": "8.6", "count": 1, "vram_mib": 24576,
-                          "vram_free_mib": 24000, "driver": "580.95.05"}
+    assert gpu(found) == {
+        "name": "NVIDIA GeForce RTX 3090",
+        "capability": "8.6",
+        "count": 1,
+        "vram_mib": 24576,
+        "vram_free_mib": 24000,
+        "driver": "580.95.05",
+    }
     assert fake.closed == 1
 
 
 def test_old_bindings_answer_in_bytes(see: Probe) -> None:
     found = see(FakeNvml([FakeCard(name=b"Tesla T4", capability=[7, 5])], driver=b"450.1"))
-    assert (found.facts["gpu.name"], found.facts["gpu.driver"], found.facts["gpu.capability"]) == ("Tesla T4", "450.1", "7.5")
+    assert (found.facts["gpu.name"], found.facts["gpu.driver"], found.facts["gpu.capability"]) == (
+        "Tesla T4",
+        "450.1",
+        "7.5",
+    )
 
 
 def test_the_weakest_of_different_cards_counts(see: Probe) -> None:
     found = see(FakeNvml([NEW, FakeCard(capability=(9, 0)), SMALL]))
-    assert gpu(found) == {"name": "NVIDIA GeForce RTX 5090 + NVIDIA GeForce RTX 3090 + NVIDIA GeForce RTX 3060",
-                          "capability": "8.6", "count": 3, "vram_mib": 12288, "vram_free_mib": 100, "driver": "580.95.05"}
+    assert gpu(found) == {
+        "name": "NVIDIA GeForce RTX 5090 + NVIDIA GeForce RTX 3090 + NVIDIA GeForce RTX 3060",
+        "capability": "8.6",
+        "count": 3,
+        "vram_mib": 12288,
+        "vram_free_mib": 100,
+        "driver": "580.95.05",
+    }
 
 
 def test_capabilities_compare_as_pairs_not_as_text(see: Probe) -> None:
@@ -113,11 +130,27 @@ def test_the_cards_are_asked_for_once(see: Probe, world: World) -> None:
     assert fake.closed == 1
 
 
-@pytest.mark.parametrize(("text", "count", "name"), [
-    ("", 0, None), ("-1", 0, None), ("0", 1, "A"), ("1", 1, "B"), ("1,0", 2, "B + A"), (" 0 , 1 ", 2, "A + B"),
-    ("0,9,1", 1, "A"), ("7", 0, None), ("0,-1,1", 1, "A"), ("0,0", 0, None), ("NoDevFiles", 0, None),
-    ("GPU-aa", 1, "A"), ("GPU-", 0, None), ("GPU-bbbb,0", 2, "B + A"), ("gpu-aaaa", 0, None), ("²", 0, None),
-])
+@pytest.mark.parametrize(
+    ("text", "count", "name"),
+    [
+        ("", 0, None),
+        ("-1", 0, None),
+        ("0", 1, "A"),
+        ("1", 1, "B"),
+        ("1,0", 2, "B + A"),
+        (" 0 , 1 ", 2, "A + B"),
+        ("0,9,1", 1, "A"),
+        ("7", 0, None),
+        ("0,-1,1", 1, "A"),
+        ("0,0", 0, None),
+        ("NoDevFiles", 0, None),
+        ("GPU-aa", 1, "A"),
+        ("GPU-", 0, None),
+        ("GPU-bbbb,0", 2, "B + A"),
+        ("gpu-aaaa", 0, None),
+        ("²", 0, None),
+    ],
+)
 def test_visible_devices(see: Probe, text: str, count: int, name: str | None) -> None:
     cards = [FakeCard("A", "GPU-aaaa"), FakeCard("B", "GPU-bbbb")]
     found = see(FakeNvml(cards), CUDA_VISIBLE_DEVICES=text, CUDA_DEVICE_ORDER="PCI_BUS_ID")
@@ -145,14 +178,23 @@ def test_an_index_among_different_cards_needs_the_bus_order(see: Probe) -> None:
     assert (every.facts["gpu.vram_mib"], every.why) == (12288, {})
 
 
-SLICES = [FakeCard("NVIDIA A100 MIG 3g.20gb", "MIG-1111", None, 20000 * MIB, 19000 * MIB),
-          FakeCard("NVIDIA A100 MIG 1g.5gb", "MIG-2222", None, 4864 * MIB, 4800 * MIB)]
+SLICES = [
+    FakeCard("NVIDIA A100 MIG 3g.20gb", "MIG-1111", None, 20000 * MIB, 19000 * MIB),
+    FakeCard("NVIDIA A100 MIG 1g.5gb", "MIG-2222", None, 4864 * MIB, 4800 * MIB),
+]
 CUT = FakeCard("NVIDIA A100", "GPU-dddd", (8, 0), 40960 * MIB, 1 * MIB, mig=1, slices=SLICES)
 
 
-@pytest.mark.parametrize(("variables", "vram"), [
-    ({}, 20000), ({"CUDA_VISIBLE_DEVICES": "0"}, 20000), ({"CUDA_VISIBLE_DEVICES": "MIG-2222"}, 4864),
-    ({"CUDA_VISIBLE_DEVICES": "MIG-22,MIG-11"}, 4864), ({"CUDA_VISIBLE_DEVICES": "GPU-dddd"}, 20000)])
+@pytest.mark.parametrize(
+    ("variables", "vram"),
+    [
+        ({}, 20000),
+        ({"CUDA_VISIBLE_DEVICES": "0"}, 20000),
+        ({"CUDA_VISIBLE_DEVICES": "MIG-2222"}, 4864),
+        ({"CUDA_VISIBLE_DEVICES": "MIG-22,MIG-11"}, 4864),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-dddd"}, 20000),
+    ],
+)
 def test_a_card_cut_into_slices_shows_one(see: Probe, variables: dict[str, str], vram: int) -> None:
     found = see(FakeNvml([CUT]), **variables)
     assert (found.facts["gpu.count"], found.facts["gpu.capability"], found.facts["gpu.vram_mib"]) == (1, "8.0", vram)

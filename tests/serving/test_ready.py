@@ -16,7 +16,9 @@ from resolver.serving.secrets import Secret
 from tests.serving.fake_server import KEY, MODEL, ROOT, Fake, Handler, running, tool
 
 
-def target(server: Fake, wait: float = 5.0, host: str = "127.0.0.1", tools: bool = True, key: str | None = None) -> Target:
+def target(
+    server: Fake, wait: float = 5.0, host: str = "127.0.0.1", tools: bool = True, key: str | None = None
+) -> Target:
     key = key or server.key
     return Target(Client(host, server.port, Secret(key) if key else None, wait), MODEL, ROOT, tools)
 
@@ -33,8 +35,11 @@ def test_a_good_server_is_ready() -> None:
         report = examine(target(server))
     assert report.ready
     assert [(result.name, result.detail) for result in report.results] == [
-        ("identity", "qwen3.8-27b, 2048 tokens"), ("completion", "3 tokens"), ("streamed completion", "2 parts"),
-        ("tool call", "get_time(Rome)")]
+        ("identity", "qwen3.8-27b, 2048 tokens"),
+        ("completion", "3 tokens"),
+        ("streamed completion", "2 parts"),
+        ("tool call", "get_time(Rome)"),
+    ]
 
 
 def test_with_a_key_it_must_refuse_without_it() -> None:
@@ -68,9 +73,14 @@ def test_healthy_and_dead_is_not_ready() -> None:
 NOT_MODELS = [
     ((200, {"data": [{"id": "other", "root": ROOT}]}), "another server is there: it serves other"),
     ((200, {"data": [{"id": MODEL, "root": "/models/else"}]}), "its qwen3.8-27b is /models/else"),
-    ((200, {"data": []}), "it serves nothing"), ((200, {"data": None}), "no list 'data'"), ((200, {"data": ["x"]}), "serves nothing"),
-    ((200, b"<html>Welcome to nginx</html>"), "no JSON: <html>Welcome to nginx"), ((404, b""), "status 404: an empty answer"),
-    ((200, b"[1]"), "no JSON object"), ((200, b"\xff"), "no JSON"), ((302, b""), "status 302"),
+    ((200, {"data": []}), "it serves nothing"),
+    ((200, {"data": None}), "no list 'data'"),
+    ((200, {"data": ["x"]}), "serves nothing"),
+    ((200, b"<html>Welcome to nginx</html>"), "no JSON: <html>Welcome to nginx"),
+    ((404, b""), "status 404: an empty answer"),
+    ((200, b"[1]"), "no JSON object"),
+    ((200, b"\xff"), "no JSON"),
+    ((302, b""), "status 302"),
 ]
 
 
@@ -82,9 +92,17 @@ def test_another_server(answer: Any, said: str) -> None:
     assert said in detail
 
 
-@pytest.mark.parametrize("content", [
-    {"choices": [{"text": "a"}]}, {"choices": [{"text": "a"}], "usage": {"completion_tokens": 0}}, {"choices": []},
-    {"choices": [{"text": None}], "usage": {"completion_tokens": 3}}, {}, {"choices": "x"}])
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"choices": [{"text": "a"}]},
+        {"choices": [{"text": "a"}], "usage": {"completion_tokens": 0}},
+        {"choices": []},
+        {"choices": [{"text": None}], "usage": {"completion_tokens": 3}},
+        {},
+        {"choices": "x"},
+    ],
+)
 def test_a_completion_without_text(content: dict[str, Any]) -> None:
     with running(Fake(v1__completions=(200, content))) as server:
         assert failing(examine(target(server)))[0] == "completion"
@@ -93,11 +111,19 @@ def test_a_completion_without_text(content: dict[str, Any]) -> None:
 TEXT = json.dumps({"choices": [{"text": "a"}]})
 
 
-@pytest.mark.parametrize(("events", "said"), [
-    ([TEXT], "without [DONE]"), (["[DONE]"], "no text"), ([TEXT, "{broken", "[DONE]"], "no JSON"),
-    ([TEXT, json.dumps({"error": "engine died"}), "[DONE]"], "engine died"), ([], "without [DONE]"),
-    ([json.dumps({"choices": [{"text": ""}]}), "[DONE]"], "no text"), (["[]", "[DONE]"], "error"),
-    ([json.dumps({"choices": None}), "[DONE]"], "no list 'choices'")])
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([TEXT], "without [DONE]"),
+        (["[DONE]"], "no text"),
+        ([TEXT, "{broken", "[DONE]"], "no JSON"),
+        ([TEXT, json.dumps({"error": "engine died"}), "[DONE]"], "engine died"),
+        ([], "without [DONE]"),
+        ([json.dumps({"choices": [{"text": ""}]}), "[DONE]"], "no text"),
+        (["[]", "[DONE]"], "error"),
+        ([json.dumps({"choices": None}), "[DONE]"], "no list 'choices'"),
+    ],
+)
 def test_a_bad_stream(events: list[str], said: str) -> None:
     with running(Fake(stream=lambda handler, body: handler.events(events))) as server:
         name, detail = failing(examine(target(server)))
@@ -124,11 +150,22 @@ def test_a_stream_in_small_pieces_is_read_as_one() -> None:
         assert examine(target(server)).ready
 
 
-@pytest.mark.parametrize(("content", "said"), [
-    (tool('{"city": "Oslo"}'), "do not fit"), (tool("{}"), "do not fit"), (tool('{"city": '), "no JSON"), (tool(None), "no JSON"),
-    (tool({"city": "Rome"}), "no JSON"), (tool("[]"), "do not fit"), (tool('{"city": "Rome"}', "other"), "no tool"),
-    ({"choices": [{"message": {"content": "It is noon.", "tool_calls": []}}]}, "no tool"), ({"choices": [{"message": None}]}, "no tool"),
-    ({"choices": [{"message": {"tool_calls": ["x"]}}]}, "no tool"), ({"choices": [{"message": {"tool_calls": [{}]}}]}, "no tool")])
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (tool('{"city": "Oslo"}'), "do not fit"),
+        (tool("{}"), "do not fit"),
+        (tool('{"city": '), "no JSON"),
+        (tool(None), "no JSON"),
+        (tool({"city": "Rome"}), "no JSON"),
+        (tool("[]"), "do not fit"),
+        (tool('{"city": "Rome"}', "other"), "no tool"),
+        ({"choices": [{"message": {"content": "It is noon.", "tool_calls": []}}]}, "no tool"),
+        ({"choices": [{"message": None}]}, "no tool"),
+        ({"choices": [{"message": {"tool_calls": ["x"]}}]}, "no tool"),
+        ({"choices": [{"message": {"tool_calls": [{}]}}]}, "no tool"),
+    ],
+)
 def test_a_bad_tool_call(content: dict[str, Any], said: str) -> None:
     with running(Fake(v1__chat__completions=(200, content))) as server:
         name, detail = failing(examine(target(server)))

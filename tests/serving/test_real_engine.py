@@ -29,7 +29,9 @@ REPO = Path(__file__).resolve().parents[2]
 VENV = Path(os.environ.get("CPU_ENGINE_VENV") or REPO / "venv-cpu")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not install.is_installed(VENV), reason=f"no CPU engine in {VENV}: python -m tools.cpu_engine install"),
+    pytest.mark.skipif(
+        not install.is_installed(VENV), reason=f"no CPU engine in {VENV}: python -m tools.cpu_engine install"
+    ),
 ]
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
 USER = {"role": "user", "content": "hi"}
@@ -58,11 +60,24 @@ def test_tokenizer_and_chat_template(model: Path) -> None:
         {"messages": [USER]},
         {"messages": [USER], "enable_thinking": False},
         {"messages": [{"role": "system", "content": "s"}, USER]},
-        {"messages": [{"role": "system", "content": "s"}, USER, {"role": "assistant", "content": None, "tool_calls": [CALL]},
-                      {"role": "tool", "content": "42"}], "tools": [{"type": "function", "function": {"name": "f"}}]},
+        {
+            "messages": [
+                {"role": "system", "content": "s"},
+                USER,
+                {"role": "assistant", "content": None, "tool_calls": [CALL]},
+                {"role": "tool", "content": "42"},
+            ],
+            "tools": [{"type": "function", "function": {"name": "f"}}],
+        },
     ]
-    done = subprocess.run([str(VENV / "bin/python"), "-c", TOKENIZER, str(model)], input=json.dumps(asks), text=True,
-                          capture_output=True, check=True, env={**os.environ, **OFFLINE})
+    done = subprocess.run(
+        [str(VENV / "bin/python"), "-c", TOKENIZER, str(model)],
+        input=json.dumps(asks),
+        text=True,
+        capture_output=True,
+        check=True,
+        env={**os.environ, **OFFLINE},
+    )
     found = json.loads(done.stdout)
     assert (found["same"], found["ids"], found["size"]) == (True, [261, 260], 265)
     plain, quiet, system, tools = found["chats"]
@@ -71,8 +86,10 @@ def test_tokenizer_and_chat_template(model: Path) -> None:
     assert system == "<|im_start|>system\ns<|im_end|>\n" + plain
     assert tools.startswith("<|im_start|>system\ns\n\n# Tools\n")
     assert tools.count("<|im_start|>system") == 1
-    assert ("<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\nx\n</parameter>\n</function>\n"
-            "</tool_call><|im_end|>\n") in tools
+    assert (
+        "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\nx\n</parameter>\n</function>\n"
+        "</tool_call><|im_end|>\n"
+    ) in tools
     assert tools.endswith("<tool_response>\n42\n</tool_response><|im_end|>\n<|im_start|>assistant\n")
 
 
@@ -89,8 +106,9 @@ class Server:
         self.url, self.process, self.log = f"http://127.0.0.1:{port}", process, log
 
     def ask(self, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
-        request = urllib.request.Request(self.url + path, headers={"Content-Type": "application/json",
-                                                                   "Authorization": "Bearer sk-test"})
+        request = urllib.request.Request(
+            self.url + path, headers={"Content-Type": "application/json", "Authorization": "Bearer sk-test"}
+        )
         data = None if body is None else json.dumps(body).encode()
         with urllib.request.urlopen(request, data, timeout=60) as answer:
             text = answer.read().decode()
@@ -114,23 +132,61 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
     with socket.socket() as probe_socket:
         probe_socket.bind(("127.0.0.1", 0))
         port = probe_socket.getsockname()[1]
-    words = [str(VENV / "bin/vllm"), "serve", str(model), "--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port),
-             "--max-model-len", "2048", "--max-num-seqs", "8", "--language-model-only", "--no-async-scheduling",
-             "--max-num-batched-tokens", "2048",
-             "--speculative-config", '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":4}',
-             "--compilation-config", '{"max_cudagraph_capture_size":32,"custom_ops":["+rms_norm","+silu_and_mul"]}',
-             "--reasoning-parser", "qwen3", "--enable-prompt-tokens-details", "--enable-auto-tool-choice",
-             "--tool-call-parser", "qwen3_coder", "--tool-strict-level", "parameter", "--enable-prefix-caching",
-             "--sse-keep-alive-interval", "30", "--enforce-eager"]
-    env = {**{key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ}, **OFFLINE, "VLLM_API_KEY": "sk-test",
-           "VLLM_CPU_KVCACHE_SPACE": "1"}
-    code = ("import json, sys; from pathlib import Path; from resolver.serving.launch import launch; "
-            "ask = json.load(open(sys.argv[1])); launch(ask[0], ask[1], Path(sys.argv[2]))")
+    words = [
+        str(VENV / "bin/vllm"),
+        "serve",
+        str(model),
+        "--served-model-name",
+        "tiny",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--max-model-len",
+        "2048",
+        "--max-num-seqs",
+        "8",
+        "--language-model-only",
+        "--no-async-scheduling",
+        "--max-num-batched-tokens",
+        "2048",
+        "--speculative-config",
+        '{"method":"ngram","num_speculative_tokens":3,"prompt_lookup_max":4}',
+        "--compilation-config",
+        '{"max_cudagraph_capture_size":32,"custom_ops":["+rms_norm","+silu_and_mul"]}',
+        "--reasoning-parser",
+        "qwen3",
+        "--enable-prompt-tokens-details",
+        "--enable-auto-tool-choice",
+        "--tool-call-parser",
+        "qwen3_coder",
+        "--tool-strict-level",
+        "parameter",
+        "--enable-prefix-caching",
+        "--sse-keep-alive-interval",
+        "30",
+        "--enforce-eager",
+    ]
+    env = {
+        **{key: os.environ[key] for key in ("PATH", "HOME") if key in os.environ},
+        **OFFLINE,
+        "VLLM_API_KEY": "sk-test",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+    }
+    code = (
+        "import json, sys; from pathlib import Path; from resolver.serving.launch import launch; "
+        "ask = json.load(open(sys.argv[1])); launch(ask[0], ask[1], Path(sys.argv[2]))"
+    )
     folder = tmp_path_factory.mktemp("run")
     (folder / "ask.json").write_text(json.dumps([words, env]))
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([sys.executable, "-c", code, str(folder / "ask.json"), str(folder)], cwd=REPO, stdout=log,
-                                   stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(folder / "ask.json"), str(folder)],
+            cwd=REPO,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     started = Server(port, process, folder / "log")
     try:
         started.wait(240)
@@ -142,19 +198,39 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Se
 
 
 def test_completion(server: Server) -> None:
-    status, answer = server.ask("/v1/completions", {"model": "tiny", "prompt": "hello", "max_tokens": 8, "temperature": 0})
+    status, answer = server.ask(
+        "/v1/completions", {"model": "tiny", "prompt": "hello", "max_tokens": 8, "temperature": 0}
+    )
     assert status == 200
     assert answer["choices"][0]["text"] == "miClBmif"
     assert answer["usage"]["completion_tokens"] == 8
 
 
 def test_tool_call(server: Server) -> None:
-    tool = {"type": "function", "function": {"name": "get_time", "parameters": {
-        "type": "object", "properties": {"city": {"type": "string", "enum": ["Paris", "Rome"]}}, "required": ["city"],
-        "additionalProperties": False}}}
-    _, answer = server.ask("/v1/chat/completions", {
-        "model": "tiny", "messages": [USER], "max_tokens": 200, "temperature": 0, "tools": [tool],
-        "tool_choice": {"type": "function", "function": {"name": "get_time"}}, "chat_template_kwargs": {"enable_thinking": False}})
+    tool = {
+        "type": "function",
+        "function": {
+            "name": "get_time",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string", "enum": ["Paris", "Rome"]}},
+                "required": ["city"],
+                "additionalProperties": False,
+            },
+        },
+    }
+    _, answer = server.ask(
+        "/v1/chat/completions",
+        {
+            "model": "tiny",
+            "messages": [USER],
+            "max_tokens": 200,
+            "temperature": 0,
+            "tools": [tool],
+            "tool_choice": {"type": "function", "function": {"name": "get_time"}},
+            "chat_template_kwargs": {"enable_thinking": False},
+        },
+    )
     choice = answer["choices"][0]
     assert choice["finish_reason"] == "stop"
     assert json.loads(choice["message"]["tool_calls"][0]["function"]["arguments"])["city"] in ("Paris", "Rome")
@@ -164,7 +240,13 @@ def test_our_own_readiness_checks_pass(server: Server, model: Path) -> None:
     client = Client("127.0.0.1", int(server.url.rpartition(":")[2]), Secret("sk-test"))
     report = wait_until_ready(Target(client, "tiny", str(model)), lambda: server.process.poll() is None, 10)
     assert report.ready, report
-    assert [result.name for result in report.results] == ["identity", "completion", "streamed completion", "tool call", "key required"]
+    assert [result.name for result in report.results] == [
+        "identity",
+        "completion",
+        "streamed completion",
+        "tool call",
+        "key required",
+    ]
 
 
 def test_ngram_speculation_and_prefix_caching_work(server: Server) -> None:
@@ -178,7 +260,9 @@ def test_ngram_speculation_and_prefix_caching_work(server: Server) -> None:
 
 def test_sigterm_stops_it_all(server: Server) -> None:
     """The last test of the module: it stops the engine."""
-    assert "vllm" in Path(f"/proc/{server.process.pid}/cmdline").read_bytes().decode()  # our exec left no process between
+    assert (
+        "vllm" in Path(f"/proc/{server.process.pid}/cmdline").read_bytes().decode()
+    )  # our exec left no process between
     group = members(server.process.pid)
     assert len(group) >= 3
     server.process.send_signal(signal.SIGTERM)

@@ -39,7 +39,9 @@ def proc(tmp_path: Path) -> Path:
     """A /proc with one readable process that maps nothing of ours."""
     (tmp_path / "proc/7").mkdir(parents=True)
     (tmp_path / "proc/self").mkdir()
-    (tmp_path / "proc/7/maps").write_text("5580-5590 r--p 00000000 08:01 42  /usr/bin/true\n7f00-7f10 rw-p 0 00:00 0 \n")
+    (tmp_path / "proc/7/maps").write_text(
+        "5580-5590 r--p 00000000 08:01 42  /usr/bin/true\n7f00-7f10 rw-p 0 00:00 0 \n"
+    )
     return tmp_path / "proc"
 
 
@@ -77,8 +79,9 @@ def test_other_names_stay(shm: Path, proc: Path, name: str) -> None:
 def test_a_living_process_keeps_its_region(shm: Path, proc: Path, how: str) -> None:
     """The fake /proc says that nothing is mapped, so the kernel's own answer must be what keeps it."""
     path = region(shm)
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path), how], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
         assert holder.stdin
         assert holder.stdout
         assert holder.stdout.readline() == b"ready\n"
@@ -115,7 +118,9 @@ def test_listed_by_inode_is_enough(shm: Path, proc: Path) -> None:
     path = region(shm)
     major, minor, inode = regions.candidates(shm)[path]
     (proc / "8").mkdir()
-    (proc / "8/maps").write_text(f"7f00-7f10 rw-s 00000000 {major:02x}:{minor:02x} {inode}  /elsewhere/vllm_offload_a.mmap\n")
+    (proc / "8/maps").write_text(
+        f"7f00-7f10 rw-s 00000000 {major:02x}:{minor:02x} {inode}  /elsewhere/vllm_offload_a.mmap\n"
+    )
     assert regions.remove_stale_regions(False, shm, proc) == []
 
 
@@ -131,11 +136,13 @@ def denied(process: str) -> Callable[[Path], str]:
         if path.parent.name == process:
             raise PermissionError(13, "Permission denied", str(path))
         return path.read_text()
+
     return read
 
 
 def test_an_unreadable_process_keeps_everything_without_a_lease(
-        shm: Path, proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shm: Path, proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = region(shm)
     (proc / "1").mkdir()
     monkeypatch.setattr(regions, "_read", denied("1"))
@@ -145,7 +152,8 @@ def test_an_unreadable_process_keeps_everything_without_a_lease(
 
 
 def test_an_unreadable_process_does_not_outweigh_the_kernel(
-        shm: Path, proc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shm: Path, proc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = region(shm)
     (proc / "1").mkdir()
     monkeypatch.setattr(regions, "_read", denied("1"))

@@ -14,10 +14,20 @@ from resolver.serving.errors import LaunchError
 KEY = "sk-do-not-show-me"
 
 
-@pytest.mark.parametrize(("text", "key"), [
-    (KEY, KEY), (KEY + "\n", KEY), (KEY + "\n\n\n", KEY), (" a b \n", " a b "), ("a\nb\n", "a\nb"),
-    (KEY + "\r\n", KEY + "\r"), ("", ""), ("\n\n", ""), ("  \n", "  "),
-])
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        (KEY, KEY),
+        (KEY + "\n", KEY),
+        (KEY + "\n\n\n", KEY),
+        (" a b \n", " a b "),
+        ("a\nb\n", "a\nb"),
+        (KEY + "\r\n", KEY + "\r"),
+        ("", ""),
+        ("\n\n", ""),
+        ("  \n", "  "),
+    ],
+)
 def test_trailing_line_breaks_are_dropped_and_nothing_else(tmp_path: Path, text: str, key: str) -> None:
     file = tmp_path / "api_key.txt"
     file.write_bytes(text.encode())
@@ -33,8 +43,10 @@ def test_bytes_that_are_no_text_arrive_as_they_are(tmp_path: Path) -> None:
     assert os.fsencode(secrets.with_key({}, file)["VLLM_API_KEY"]) == b"\xff\xfe"
 
 
-@pytest.mark.parametrize(("environ", "key"), [
-    ({"VLLM_API_KEY": "mine"}, "mine"), ({"VLLM_API_KEY": ""}, KEY), ({}, KEY), ({"VLLM_API_KEY": " "}, " ")])
+@pytest.mark.parametrize(
+    ("environ", "key"),
+    [({"VLLM_API_KEY": "mine"}, "mine"), ({"VLLM_API_KEY": ""}, KEY), ({}, KEY), ({"VLLM_API_KEY": " "}, " ")],
+)
 def test_the_environment_comes_first_unless_blank(tmp_path: Path, environ: dict[str, str], key: str) -> None:
     (tmp_path / "api_key.txt").write_text(KEY + "\n")
     before = dict(environ)

@@ -44,7 +44,9 @@ def test_a_damaged_model_is_made_again(tmp_path: Path, harm: str) -> None:
     if harm == "gone":
         file.unlink()
     else:
-        file.write_bytes(whole[file.name][:100] if harm == "cut" else whole[file.name].replace(b"\x80\x3f", b"\x80\x40"))
+        file.write_bytes(
+            whole[file.name][:100] if harm == "cut" else whole[file.name].replace(b"\x80\x3f", b"\x80\x40")
+        )
     assert make(tmp_path / "tiny") is True
     assert contents(tmp_path / "tiny") == whole
     assert [path.name for path in tmp_path.iterdir()] == ["tiny"]
