@@ -229,6 +229,7 @@ def test_the_log_goes_to_the_state_folder(tmp_path: Path, venv: Path) -> None:
         (tmp_path / "state" / f"cpu-tiny-2026-{number}.log").write_text("old")
     serve = Serve(tmp_path, venv, "--once", "--log", "")
     assert serve.end() == 2, "an empty file name is none"
+    shutil.rmtree(serve.temporary)
     command = [sys.executable, str(REPO / "launch.py"), "serve", "--profile", "cpu-tiny", "--once"]
     env = {
         **os.environ,
