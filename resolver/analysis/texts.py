@@ -24,6 +24,7 @@ READ_AS: dict[str, Callable[[Any], str]] = {
     "thousandths": lambda n: f"{n // 1000}.{n % 1000:03d}",
     "gib_bytes": lambda n: f"{n >> 30}.{-(-(n % (1 << 30)) * 10**10 // (1 << 30)):010d}",
     "number": str,
+    "tokens": lambda n: f"0{n}",
     "length": lambda n: "x" * min(n, 1000),
     "loopback": lambda yes: "127.0.0.1" if yes else "0.0.0.0",
     "expandable": lambda yes: f"expandable_segments:{yes}",

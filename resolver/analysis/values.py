@@ -8,11 +8,15 @@ from resolver.analysis.diagram import EMPTY, FULL
 from resolver.analysis.leaves import Leaves
 from resolver.analysis.terms import Base, Fixed, Term, Terms
 from resolver.expressions import Const, Expression, Name
-from resolver.knobs import FREE_TYPES
+from resolver.knobs import EMPTY as STATE_EMPTY
+from resolver.knobs import FREE_TYPES, GIVEN
 from resolver.names import Meaning
 
 Parts = list[tuple[Term, int]]
 """What a name stands for, and in which requests."""
+
+TEXTS = ("decimal", "choice", "json")
+"""Types of knobs whose value is the text itself, besides those that take any text."""
 
 
 class Values(Leaves):
@@ -69,18 +73,25 @@ class Values(Leaves):
         return [(Fixed(None), null), (result, self.space.minus(where, null))]
 
     def _reading(self, meaning: Meaning, term: Term, where: int) -> Parts:
+        """A reading of a setting reads its value; one of a knob reads its text, which a value that is null may have too (`64k`)."""
         out: Parts = []
-        if isinstance(term, Base) and term.key[0] == "knob":
-            knob = self.rules.knobs[term.key[1]]
-            plain = knob.type in FREE_TYPES or knob.type in ("decimal", "choice", "json")
-            n = self.variable(term.key)
-            for i, cell in enumerate(self.domains[n].values("")):
-                known = cell == c.NULL or (cell.shape == "exact" and (plain or meaning.base != knob.name))
-                if known and not knob.secret:
-                    here = self.space.both(where, self.space.cells(n, [i]))
-                    out.append((Fixed(coercions.read(meaning.part, cell.value)), here))
-                    where = self.space.minus(where, here)
-        return out + self._unless_null(term, where, self.terms.reading(meaning.part, term, meaning.base))
+        if not (isinstance(term, Base) and term.key[0] == "knob"):
+            return self._unless_null(term, where, self.terms.reading(meaning.part, term, meaning.base))
+        knob = self.rules.knobs[term.key[1]]
+        of_text = meaning.base == knob.name
+        n = self.variable(term.key)
+        for i, cell in enumerate(self.domains[n].cells):
+            known: tuple[str | int | bool | None, ...] = ()
+            if of_text and cell.state != GIVEN:
+                known = ("" if cell.state == STATE_EMPTY and knob.empty == "value" else knob.default,)
+            elif cell.value.shape == "exact" and (not of_text or knob.type in FREE_TYPES or knob.type in TEXTS):
+                known = (cell.value.value,)
+            if known and not knob.secret:
+                here = self.space.both(where, self.space.cells(n, [i]))
+                out.append((Fixed(coercions.read(meaning.part, known[0])), here))
+                where = self.space.minus(where, here)
+        reading = self.terms.reading(meaning.part, term, meaning.base)
+        return out + ([(reading, where)] if of_text else self._unless_null(term, where, reading))
 
     def expression(self, expression: Expression, where: int) -> Parts:
         if where == EMPTY:
