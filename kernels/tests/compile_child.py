@@ -18,7 +18,7 @@ def other(job: dict[str, Any], arch: int) -> dict[str, Any]:
     from triton.compiler import ASTSource
 
     from splitverify.ops.quantize_store import _quantize_store
-    from splitverify.ops.split_kernel import combine
+    from splitverify.ops.split_combine import combine
 
     if job["kernel"] == "combine":
         kernel = combine

@@ -16,7 +16,8 @@ import triton.language as tl
 
 from splitverify.layout import FP8, INT8, UNQUANTIZED, CacheView
 from splitverify.ops.config import DECODERS, HEAD_SIZES, MAX_GROUP, MAX_QUERY_LEN, KernelConfig
-from splitverify.ops.split_kernel import combine, split_attention
+from splitverify.ops.split_combine import combine
+from splitverify.ops.split_kernel import split_attention
 
 if TYPE_CHECKING:
     from splitverify.ops.scratch import Scratch
@@ -55,7 +56,8 @@ def kernel_constants(cache: CacheView, num_heads: int, config: KernelConfig, cau
         SCALE_STRIDE_TOKEN=cache.scale_stride_token, SCALE_STRIDE_HEAD=cache.scale_stride_head,
         KEY_SCALE_OFFSET=cache.key_scale_offset, VALUE_SCALE_OFFSET=cache.value_scale_offset - cache.key_scale_offset,
         HQ=num_heads, G=group, D=cache.head_size, BLOCK=cache.block_size, ROWS=config.rows, ROWS2=config.rows2,
-        QT=per_tile, TILE=config.tile, ALIGN=math.gcd(cache.stride_block, cache.stride_token, 16), FMT=cache.fmt, CAUSAL=causal, WINDOW=window,
+        QT=per_tile, TILE=config.tile, ALIGN=math.gcd(cache.stride_block, cache.stride_token, 16), FMT=cache.fmt,
+        CAUSAL=causal, WINDOW=window,
         DECODE=DECODERS["plain" if interpret else config.decode], INT8_QK=cache.fmt == INT8 and config.int8_qk,
         STAGES=config.stages, MMA=mma,
         DOT=tl.float32 if interpret else mma, COMPILED=not interpret,
@@ -96,8 +98,9 @@ def verify_attention(
     ``scratch``          needed for more than one segment. With one segment the result is written directly and any number
                          of query tokens is taken, so that a prefill can be served from a layout only we can read.
 
-    Returns ``out``. Makes two launches (one for one segment), reads no length on the host, allocates nothing, and gives the same bits for the
-    same input and config. Raises ``ValueError`` for sizes it does not take and for a scratch that is too small.
+    Returns ``out``. Makes two launches (one for one segment), reads no length on the host, allocates nothing, and gives
+    the same bits for the same input and config. A query that sees no key gets zeros. Raises ``ValueError`` for sizes it
+    does not take and for a scratch that is too small.
     """
     tokens, num_heads, head_size = q.shape
     direct = config.segments == 1
@@ -121,8 +124,8 @@ def verify_attention(
     split_attention[(config.segments, cache.num_kv_heads, requests * query_tiles)](
         q, cache.data, cache.scales if cache.fmt == INT8 else unread, k_scale if cache.fmt == FP8 else unread,
         v_scale if cache.fmt == FP8 else unread, block_table, seq_lens, query_start_loc, part[0], part[1],
-        out, scale * LOG2E, q.stride(0), q.stride(1), out.stride(0), out.stride(1), cache.stride_block, cache.scale_stride_block, block_table.stride(0),
-        config.segments, query_tiles, **consts, num_warps=config.warps, num_stages=config.stages)
+        out, scale * LOG2E, q.stride(0), q.stride(1), out.stride(0), out.stride(1), cache.stride_block,
+        cache.scale_stride_block, block_table.stride(0), config.segments, query_tiles, **consts, num_warps=config.warps, num_stages=config.stages)
     if direct:
         return out
     columns = 64
