@@ -14,6 +14,12 @@ if ROOT not in sys.path:
 if __name__ == "__main__":
     try:
         from resolver.cli.start import start
+
+        start(ROOT)
     except KeyboardInterrupt:
-        sys.exit(130)
-    start(ROOT)
+        os._exit(130)
+    except (ImportError, OSError, MemoryError) as error:
+        kind = type(error).__name__
+        sys.exit(
+            f"error: launch.py cannot start ({kind} in {ROOT})\n  fix: see that resolver/ is whole, and raise `ulimit -n` and `ulimit -v`"
+        )

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from resolver import files
 from resolver.diagnostics import Diagnostic, Position, RulesError, UsageError, nearest
 
 DEFAULT_VERSION = "0.31.0"
@@ -130,12 +131,12 @@ def read_engine_file(root: Path, path: Path) -> dict[str, Any]:
     """The data of one version. Raises RulesError when the file cannot be read or lacks a part."""
     line = column = 1
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(files.read_text(path))
         wrong = [k for k, kind in _PARTS.items() if not isinstance(data, dict) or not isinstance(data.get(k), kind)]
         said = f"cannot be used: {', '.join(wrong)} missing or of the wrong kind" if wrong else None
     except (OSError, ValueError, RecursionError) as error:
         line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
-        said = f"cannot be read: {error}"
+        said = f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if said:
         shown = str(path.relative_to(root))
         fix = "make it again with tools/engine_data"

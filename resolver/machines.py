@@ -27,7 +27,11 @@ def load_machine(root: Path, name: str) -> Machine:
         near = nearest(name, names(root))
         raise UsageError(
             f"there is no machine {name!r}",
-            f"did you mean {near}?" if near else f"use one of {', '.join(names(root))}, or give a file",
+            f"did you mean {near}?"
+            if near
+            else f"use one of {', '.join(names(root))}, or give a file"
+            if names(root)
+            else "give a machine file",
         )
     document = _read(root, path, str(path) if looks_like_path else f"rules/machines/{name}.yaml", _stamp(path))
     return machine_from(document, path.stem, str(path), str(root))

@@ -13,6 +13,8 @@ _NOT_SECRET = re.compile(
     r"tokeni[sz]|tokens\b|-tokens-|per-token|token-(?!\Z)|skip-token|keep-alive|keyfile|ssl-|cache|prompt-tokens|_tokens",
     re.IGNORECASE,
 )
+_ALWAYS = re.compile(r"secret|passw|credential", re.IGNORECASE)
+"""Secret whatever else the name says, as in `--ssl-keyfile-password`."""
 HIDDEN = "***"
 
 
@@ -35,6 +37,8 @@ def secret_flag(flag: str) -> bool:
 
 
 def _secret_name(name: str) -> bool:
+    if _ALWAYS.search(name):
+        return True
     return bool(_SECRET_WORD.search(name)) and not _NOT_SECRET.search(name)
 
 

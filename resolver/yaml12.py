@@ -12,9 +12,11 @@ from typing import Any
 
 import yaml
 
+from resolver import files
 from resolver.diagnostics import Diagnostic, Position, RulesError
 
 _MAX_DEPTH = 60
+_FIX = "mend the text there: indentation, quotes, colons and brackets are the usual causes"
 
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _HEX_OCT = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
@@ -85,7 +87,7 @@ class _Builder:
 
     def build(self, node: yaml.Node, depth: int = 0) -> Any:
         if depth > _MAX_DEPTH:
-            self.fail(node, f"nested more than {_MAX_DEPTH} levels deep")
+            self.fail(node, f"nested more than {_MAX_DEPTH} levels deep", "write it flat")
             return None
         if isinstance(node, yaml.ScalarNode):
             return _scalar(node)
@@ -95,7 +97,7 @@ class _Builder:
         first: dict[str, yaml.Node] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self.fail(key, "a key must be a word, not a list or a mapping")
+                self.fail(key, "a key must be a word, not a list or a mapping", "write the key as one word")
                 continue
             name = key.value
             if name == "<<":
@@ -157,20 +159,24 @@ def parse(text: str, file: str) -> Document:
             if depth > _MAX_DEPTH:  # said here, for a deep text takes the plain reader very long
                 where = Position(file, event.start_mark.line + 1, event.start_mark.column + 1)
                 raise RulesError(
-                    [Diagnostic("error", "yaml", f"nested more than {_MAX_DEPTH} levels deep", None, where)]
+                    [Diagnostic("error", "yaml", f"nested more than {_MAX_DEPTH} levels deep", "write it flat", where)]
                 )
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Position(file, mark.line + 1 if mark else 1, mark.column + 1 if mark else 1)
         said = " ".join(part for part in (error.context, error.problem) if part)
-        raise RulesError([Diagnostic("error", "yaml", f"not valid YAML: {said}", None, where)]) from None
+        raise RulesError([Diagnostic("error", "yaml", f"not valid YAML: {said}", _FIX, where)]) from None
     except yaml.reader.ReaderError as error:
         column = error.position - (text.rfind("\n", 0, error.position) + 1) + 1
         where = Position(file, text.count("\n", 0, error.position) + 1, column)
-        raise RulesError([Diagnostic("error", "yaml", f"not valid YAML: {error.reason}", None, where)]) from None
+        raise RulesError(
+            [Diagnostic("error", "yaml", f"not valid YAML: {error.reason}", "remove the character", where)]
+        ) from None
     except RecursionError:
-        raise RulesError([Diagnostic("error", "yaml", "nested too deep", None, Position(file, 1, 1))]) from None
+        raise RulesError(
+            [Diagnostic("error", "yaml", "nested too deep", "write it flat", Position(file, 1, 1))]
+        ) from None
     return Document(file, None, None) if root is None else _built(root, file)
 
 
@@ -186,16 +192,26 @@ def read(path: Path, shown: str | None = None) -> Document:
     """Read and parse a file; `shown` is the name used in messages. Raises RulesError, never OSError."""
     file = shown or str(path)
     try:
-        content = path.read_bytes()
+        content = files.read_bytes(path)
     except (OSError, ValueError) as error:  # ValueError: a name that no file can have
         said = getattr(error, "strerror", None) or str(error)
         raise RulesError(
-            [Diagnostic("error", "file", f"cannot read {file}: {said}", None, Position(file, 1, 1))]
+            [
+                Diagnostic(
+                    "error",
+                    "file",
+                    f"cannot read {file}: {said}",
+                    "make it a file that is there and readable",
+                    Position(file, 1, 1),
+                )
+            ]
         ) from None
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
+        before = content[: error.start]
+        where = Position(file, before.count(b"\n") + 1, len(before) - before.rfind(b"\n"))
         raise RulesError(
-            [Diagnostic("error", "file", f"{file} is not UTF-8 (byte {error.start})", None, Position(file, 1, 1))]
+            [Diagnostic("error", "file", f"{file} is not UTF-8 (byte {error.start})", "save the file as UTF-8", where)]
         ) from None
     return parse(text, file)

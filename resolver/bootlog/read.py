@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from resolver import files
 from resolver.bootlog.lines import KILLED, PATTERNS, REFUSED, START, UP, Pattern
 
 STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
@@ -63,8 +64,8 @@ def read_boot(lines: Iterable[str]) -> Boot:
 
 def read_file(path: Path) -> Boot:
     """The last boot of a file. Raises NoBoot and OSError."""
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        return read_boot(lines)
+    with open(files.open_plain(path, pipe=True), encoding="utf-8", errors="replace") as handle:
+        return read_boot(iter(lambda: handle.readline(LONGEST_LINE), ""))
 
 
 def _keep(boot: Boot, pattern: Pattern, text: str) -> None:

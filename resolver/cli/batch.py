@@ -6,8 +6,9 @@ import gc
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
+from resolver import files
 from resolver.cli.ask import choose_engine, load_env_file, probe_machine
 from resolver.cli.options import Line
 from resolver.cli.start import OK, REFUSED, USAGE, OutputError, without_packages
@@ -21,6 +22,8 @@ from resolver.views.result import SCHEMA, as_json
 KEYS = ("id", "profile", "knobs", "env", "args", "machine", "engine")
 LONGEST = 4 << 20
 """Bytes of one line: more is no request."""
+ENDLESS = 1 << 30
+"""Bytes of one line that are passed over before the file is given up."""
 
 
 class BadLine(Exception):
@@ -126,6 +129,25 @@ def _check(data: Any) -> None:
         raise BadLine("args is no list of texts", 'write "args": ["--seed", "7"], for example')
 
 
+def whole_lines(handle: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, a byte over LONGEST at most of each. Raises UsageError for a line that never ends."""
+    number = 0
+    while raw := handle.readline(LONGEST + 1):
+        number += 1
+        yield raw
+        skipped = 0
+        while len(raw) > LONGEST and not raw.endswith(b"\n"):
+            raw = handle.readline(LONGEST + 1)
+            skipped += len(raw)
+            if skipped > ENDLESS:
+                raise UsageError(
+                    f"line {number} of the requests has no end within {ENDLESS >> 20} MiB",
+                    "give a file with one JSON object a line",
+                )
+            if len(raw) <= LONGEST:
+                break
+
+
 def results(batch: Batch, lines: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
     """For each line that is not blank: the exit status it stands for, and its result."""
     encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -193,21 +215,21 @@ def run_batch(line: Line) -> int:
             )
         return _answer_all(batch, sys.stdin.buffer, flush=True)
     try:
-        with open(name, "rb") as lines:
-            return _answer_all(batch, lines, flush=False)
-    except (IsADirectoryError, FileNotFoundError, PermissionError) as error:
-        raise UsageError(
-            f"--batch {name} cannot be read ({error.strerror})", "give a file that is there and readable"
-        ) from None
+        handle = files.open_plain(name, pipe=True)
+    except (OSError, ValueError) as error:
+        said = getattr(error, "strerror", None) or "it is no file name"
+        raise UsageError(f"--batch {name} cannot be read ({said})", "give a file that is there and readable") from None
+    with open(handle, "rb") as lines:
+        return _answer_all(batch, lines, flush=False)
 
 
-def _answer_all(batch: Batch, lines: Iterable[bytes], flush: bool) -> int:
+def _answer_all(batch: Batch, lines: BinaryIO, flush: bool) -> int:
     worst = OK
     out = sys.stdout.buffer
     gc.freeze()
     gc.enable()
     try:
-        for status, result in results(batch, lines):
+        for status, result in results(batch, whole_lines(lines)):
             worst = max(worst, status)
             out.write(result)
             if flush:

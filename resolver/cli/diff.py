@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resolver import files
 from resolver.cli.ask import ask
 from resolver.cli.options import Line, read
 from resolver.cli.start import OK, REFUSED, put
@@ -49,8 +49,8 @@ def side(line: Line, text: str) -> Side:
 
     if text.endswith(".json") or os.path.isfile(text):
         try:
-            return saved_side(text, json.loads(Path(text).read_text(encoding="utf-8")))
-        except (OSError, ValueError):
+            return saved_side(text, json.loads(files.read_text(text)))
+        except (OSError, ValueError, RecursionError):
             raise UsageError(f"{text} cannot be read as JSON", "save one with launch.py resolve --json") from None
     try:
         own = read(shlex.split(text))

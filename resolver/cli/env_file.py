@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from resolver import files
 from resolver.diagnostics import Diagnostic, Position, RulesError, UsageError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -37,7 +37,7 @@ def read_env_file(name: str, knobs: Collection[str] = (), known: Collection[str]
     Raises UsageError when there is no such file, RulesError with every bad line otherwise.
     """
     try:
-        raw = Path(name).read_bytes()
+        raw = files.read_bytes(name, pipe=True)
     except OSError as error:
         raise UsageError(
             f"--env-file {name} cannot be read ({error.strerror})", "give a file that is there and readable"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from typing import NoReturn
 
 OK, REFUSED, USAGE, BROKEN, INTERNAL, INTERRUPTED = 0, 1, 2, 3, 70, 130
 AGAIN = "LAUNCH_STARTED_AGAIN"
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EIO)
 NEEDED = ("yaml", "jsonschema", "cerberus")
 
 
@@ -96,6 +98,17 @@ def _explain(error: BaseException, again: bool) -> int:
         return BROKEN
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in NEEDED:
         return without_packages(error.name or "", again)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "resolver":
+        say_error(
+            f"this checkout is incomplete: it has no {error.name}", "run `git status` there, and restore the file"
+        )
+        return BROKEN
+    if isinstance(error, MemoryError):
+        say_error("there is not enough memory", "raise the limit (`ulimit -v`), or end other programs")
+        return BROKEN
+    if isinstance(error, OSError) and error.errno in _SHORT:
+        say_error(f"the system ran short: {os.strerror(error.errno)}", "raise the limit (`ulimit -a`), or make room")
+        return BROKEN
     where = _place(error)
     say_error(f"internal error: {type(error).__name__}{where}, please report", "LAUNCH_DEBUG=1 shows the traceback")
     return INTERNAL
@@ -143,8 +156,10 @@ def say(text: str) -> None:
 
 
 def say_error(message: str, fix: str | None) -> None:
-    """One error: what is wrong, and the way out."""
-    say(f"error: {message}\n" + (f"  fix: {fix}\n" if fix else ""))
+    """One error: what is wrong, and the way out, without characters that would repaint the terminal."""
+    from resolver.shown import clean
+
+    say(f"error: {clean(message)}\n" + (f"  fix: {clean(fix)}\n" if fix else ""))
 
 
 def put(text: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resolver.compile import cache
+from resolver.diagnostics import Diagnostic, Position, RulesError
 from resolver.engine import Engine, engine_files, load_engine, read_engine_file, versions
 from resolver.knobs import KnobTable, Reading
 from resolver.names import Scope
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
     from resolver.resolve import Resolver
 
 _CODE = sorted(
-    p for p in Path(__file__).resolve().parent.parent.rglob("*.py") if not {"views", "serving", "cli", "analysis"} & set(p.parts)
+    p
+    for p in Path(__file__).resolve().parent.parent.rglob("*.py")
+    if not {"views", "serving", "cli", "analysis"} & set(p.parts)
 )
 
 
@@ -28,6 +31,10 @@ def product_root() -> Path:
 def all_flags(root: Path) -> frozenset[str]:
     """The destinations of the flags of every known engine version."""
     found: set[str] = set()
+    if not versions(root):
+        where = Position("rules/engines", 1, 1)
+        said = "no engine is described there: it has no file vllm-VERSION.json"
+        raise RulesError([Diagnostic("error", "engine", said, "restore rules/engines from the repository", where)])
     for version in versions(root):
         found |= read_engine_file(root, root / "rules" / "engines" / f"vllm-{version}.json")["flags"].keys()
     return frozenset(found)

@@ -16,6 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from resolver import files
+
 _OWN = re.compile(r"[a-z]+-[0-9a-f]{40}\Z")
 """Names of entries: whatever else is in the folder belongs to somebody else, and stays."""
 _FORMAT = f"3/{sys.implementation.cache_tag}"
@@ -41,7 +43,7 @@ def digest(paths: Iterable[Path], *extra: str) -> str:
         h.update(part.encode() + b"\0")
     for path in paths:
         try:
-            content = path.read_bytes()
+            content = files.read_bytes(path)
         except (OSError, ValueError):
             content = b"\xff absent"
         h.update(str(path).encode(errors="surrogatepass") + b"\0" + len(content).to_bytes(8, "big") + content)
@@ -54,7 +56,7 @@ def load(name: str) -> Any | None:
     if place is None:
         return None
     try:
-        with open(place / name, "rb") as handle:
+        with open(files.open_plain(place / name), "rb") as handle:
             status = os.fstat(handle.fileno())
             if status.st_uid != os.geteuid() or status.st_mode & 0o022:
                 return None

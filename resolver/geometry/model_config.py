@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from resolver import files
 from resolver.geometry.shapes import Attention, NoGeometry, Recurrent, Shape
 
 T = TypeVar("T")
@@ -24,13 +25,13 @@ def drafter_from_config(folder: Path) -> Attention:
 
 def _read(folder: Path, understand: Callable[[Mapping[str, Any]], T]) -> T:
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        config = json.loads(files.read_text(folder / "config.json"))
         return understand(config.get("text_config") or config)
     except OSError:
         raise NoGeometry(
             "the model's config.json cannot be read", "name a model folder that is on this machine"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError):
+    except (ValueError, KeyError, TypeError, AttributeError, ZeroDivisionError, OverflowError, RecursionError):
         raise NoGeometry("the model's config.json tells of layers that are not known here") from None
 
 

@@ -7,7 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from resolver.diagnostics import Diagnostic, RulesError, nearest
+from resolver import files
+from resolver.diagnostics import Diagnostic, Position, RulesError, nearest
 from resolver.yaml12 import Document
 
 _TYPES = {
@@ -24,8 +25,17 @@ _TYPES = {
 def _validator(schema_file: str) -> Any:
     import jsonschema
 
-    schema = json.loads(Path(schema_file).read_text(encoding="utf-8"))
-    return jsonschema.Draft202012Validator(schema)
+    shown = "/".join(Path(schema_file).parts[-3:])
+    try:
+        schema = json.loads(files.read_text(schema_file))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        return jsonschema.Draft202012Validator(schema)
+    except (OSError, ValueError, RecursionError) as error:
+        said = f"cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}"
+        where = Position(shown, getattr(error, "lineno", 1), getattr(error, "colno", 1))
+    except jsonschema.SchemaError as error:
+        said, where = f"is no JSON Schema: {str(error.message)[:120]}", Position(shown, 1, 1)
+    raise RulesError([Diagnostic("error", "schema", f"{shown} {said}", f"restore {shown} from the repository", where)])
 
 
 def _kind(data: Any) -> str:
@@ -55,10 +65,15 @@ def _describe(error: Any) -> tuple[str, str | None, str | int | None]:
         return f"missing key {missing[0]!r}", f"add `{missing[0]}:`", None
     if rule == "type":
         types = wanted if isinstance(wanted, list) else [wanted]
-        return f"expected {' or '.join(_TYPES.get(str(t), str(t)) for t in types)}, found {_kind(got)}", None, None
+        asked = " or ".join(_TYPES.get(str(t), str(t)) for t in types)
+        return f"expected {asked}, found {_kind(got)}", f"write {asked}", None
     if rule == "enum":
         near = nearest(str(got), [str(w) for w in wanted])
-        return f"{got!r} is not one of {', '.join(map(str, wanted))}", f"did you mean {near!r}?" if near else None, None
+        return (
+            f"{got!r} is not one of {', '.join(map(str, wanted))}",
+            f"did you mean {near!r}?" if near else "use one of them",
+            None,
+        )
     if rule == "minItems":
         return "an empty list", "add an entry, or remove the key", None
     if rule == "minProperties":
@@ -66,11 +81,15 @@ def _describe(error: Any) -> tuple[str, str | None, str | int | None]:
     if "propertyNames" in error.relative_schema_path:
         return f"{got!r} is not a good name here", "use small letters, digits and `_` or `-`", None
     if rule == "pattern":
-        return f"{got!r} does not look as it must", error.schema.get("description"), None
+        return (
+            f"{got!r} does not look as it must",
+            error.schema.get("description") or "compare with the other entries",
+            None,
+        )
     if rule in ("oneOf", "anyOf"):
         keys = [str(k) for branch in wanted for k in branch.get("required", ())]
-        return f"needs exactly one of {', '.join(keys)}" if keys else f"{error.message[:120]}", None, None
-    return str(error.message)[:200], None, None
+        return f"needs exactly one of {', '.join(keys)}" if keys else f"{error.message[:120]}", "keep one of them", None
+    return str(error.message)[:200], "compare with the other entries", None
 
 
 def validate(document: Document, schema: Path) -> None:

@@ -9,9 +9,12 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from resolver import files
 from resolver.serving.errors import LaunchError
 
 VARIABLE, FILE = "VLLM_API_KEY", "api_key.txt"
+LONGEST = 64 << 10
+"""Bytes: more is no key, and no variable holds it."""
 
 
 class Secret:
@@ -49,7 +52,7 @@ def read_key_file(path: Path) -> Secret | None:
         LaunchError: the file is there and cannot be read, or holds what no variable can hold.
     """
     try:
-        raw = path.read_bytes().rstrip(b"\n")
+        raw = files.read_bytes(path, largest=LONGEST).rstrip(b"\n")
     except FileNotFoundError:
         return None
     except OSError as error:

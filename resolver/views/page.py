@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TextIO
 
+from resolver.shown import clean
+
 STYLES = {
     "refuse": "bold red",
     "error": "bold red",
@@ -15,6 +17,9 @@ STYLES = {
     "good": "bold green",
     "dim": "dim",
 }
+
+
+__all__ = ["Page", "PlainPage", "clean", "dump", "page", "stderr_page", "stdout_page"]
 
 
 class Page(Protocol):
@@ -83,15 +88,6 @@ class PlainPage:
         wide = [max(len(row[i]) for row in cells) for i in range(len(head))]
         for row in cells:
             self.write("  ".join(cell.ljust(wide[i]) for i, cell in enumerate(row)).rstrip() + "\n")
-
-
-def clean(text: str) -> str:
-    """Text without characters that would move the cursor or break the line."""
-    return (
-        text
-        if text.isprintable()
-        else "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else "?" for c in text)
-    )
 
 
 def stderr_page() -> Page:
