@@ -42,14 +42,16 @@ def run(line: Line) -> int:
             f"this launch has no arithmetic: {none.message}",
             none.fix or "start it, and read its log with --from-log FILE",
         ) from None
-    _say(answer.resolution.diagnostics)
+    _say((*answer.notes, *answer.resolution.diagnostics))
     return REFUSED if fit.verdict(question).answer == "does not fit" else OK
 
 
 def _say(diagnostics: tuple[Diagnostic, ...]) -> None:
-    """A launch that is refused for another reason still has its numbers; the refusals are named."""
+    """A launch that is refused for another reason still has its numbers; the refusals are named, and what was assumed."""
     from resolver.cli.start import say
 
     for found in diagnostics:
+        if found.rule == "no-engine-found":
+            say(f"note: {found.message}\n")
         if found.severity in ("refuse", "error"):
             say(f"the launch is refused all the same: {found.message} ({found.rule})\n")

@@ -9,12 +9,15 @@ from resolver.geometry.sheet import Sheet
 ALIGN = 16
 """Tokens that a block is a multiple of. Source: vLLM 0.31, attention backends on CUDA."""
 PLAIN_BLOCK = 16
+MOST_DRAFTS, LARGEST = 10**6, 10**15
+"""Beyond these nothing is counted: they are slips of the keyboard."""
 SHORT = 1024
 """Tokens of the short request that the lower count of residents assumes. Source: rule R86."""
 
 
 def numbers(setup: Setup) -> Sheet:
     """All numbers of a setup. Raises NoGeometry where no formula holds."""
+    _check(setup)
     sheet = Sheet()
     _inputs(setup, sheet)
     _block(setup, sheet)
@@ -23,6 +26,21 @@ def numbers(setup: Setup) -> Sheet:
     if setup.pool_bytes is not None:
         _pool(setup, sheet)
     return sheet
+
+
+def _check(setup: Setup) -> None:
+    """Only what an engine could start with has numbers."""
+    shape = setup.shape
+    recurrent, drafter = shape.recurrent, shape.drafter
+    positive = [setup.max_model_len, setup.tensor_parallel, setup.batched_tokens, setup.state_bytes]
+    positive += [1 if setup.block is None else setup.block, shape.attention.kv_heads, shape.attention.head_size]
+    positive += [recurrent.conv_channels, recurrent.conv_kernel, recurrent.elements] if recurrent else []
+    positive += [drafter.layers, drafter.kv_heads, drafter.head_size] if drafter else []
+    layers = shape.attention.layers + (recurrent.layers if recurrent else 0)
+    if min(positive) < 1 or layers < 1 or setup.drafts < 0 or setup.drafts > MOST_DRAFTS or max(positive) > LARGEST:
+        raise NoGeometry(
+            "a length, size or count of it is out of all bounds", "give a number that an engine could start with"
+        )
 
 
 def _inputs(setup: Setup, sheet: Sheet) -> None:

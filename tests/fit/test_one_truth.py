@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +12,20 @@ from hypothesis import strategies as st
 
 from resolver.compile import open_resolver
 from resolver.geometry.pool import numbers
+from resolver.geometry.shapes import NoGeometry, Setup
+from resolver.geometry.solve import max_model_len
+from resolver.geometry.verdict import ORDER
 from resolver.machines import load_machine, names
 from resolver.request import build
 from resolver.resolution import Resolution
 from resolver.resolve import Resolver
+from resolver.views.fit import SOLVABLE, as_json
 from resolver.views.fit_setup import asked
+from tests.fit.setups import KNOWN, QWEN, dflash
 from tests.golden import cases
+from tests.matrix.strategies import given_knobs
+
+GIB = 1 << 30
 
 SAME = {
     "block": "resident_block_tokens",
@@ -99,11 +108,50 @@ ARGS = [
     st.sampled_from(ARGS),
     st.integers(0, 100),
 )
-def test_random_launches(knobs: Mapping[str, str], args: tuple[str, ...], which: int) -> None:
-    resolver = open_resolver()
+def test_random_launches(resolver: Resolver, knobs: Mapping[str, str], args: tuple[str, ...], which: int) -> None:
     every = [name for name in names(resolver.root) if name != "cpu-only"]
     machine = load_machine(resolver.root, every[which % len(every)])
     request = build(resolver.rules, resolver.table, environ={"SPEC": "dflash2", **knobs}, args=args)
     resolution = resolver.resolve(request, machine, resolver.engine_of(machine, cases.ENGINE))
     if resolution.setting("counts_residents") == "on":
         assert differences(resolution) == {}
+
+
+def dflash_need(resolver: Resolver, text: str, guard: str) -> None:
+    """The guard's text has the number."""
+    found = next(g for g in resolver.rules.guards.values() if g.id == guard)
+    words = f"{getattr(found, 'message', '')} {found.fix} {found}"
+    assert text in words, (guard, text)
+
+
+def test_constants_in_the_texts_of_guards_are_what_the_arithmetic_gives(resolver: Resolver) -> None:
+    """Where a guard's text names a number that can be derived, it is the derived one."""
+    chunks = dflash("bfloat16", batched_tokens=8192)
+    assert max_model_len(chunks) == 63168
+    assert numbers(chunks)["request_bytes"] / GIB == pytest.approx(5.35, abs=0.005)
+    dflash_need(resolver, "63168", "prefill-chunk-larger-than-the-pool")
+    dflash_need(resolver, "5.35 GiB", "prefill-chunk-larger-than-the-pool")
+    mtp = Setup(QWEN, KNOWN.formats["bfloat16"], 65536, 4, "mtp")
+    assert numbers(mtp)["request_bytes"] / GIB == pytest.approx(4.76, abs=0.005)
+    for guard in ("base-model-at-64k", "64k-at-090-before-0-29"):
+        dflash_need(resolver, "4.76", guard)
+    kvarn = Setup(QWEN, KNOWN.formats["kvarn"], 262144)
+    assert numbers(kvarn)["request_bytes"] / GIB == pytest.approx(3.44, abs=0.005)
+    dflash_need(resolver, "3.44 GiB", "4-bit-length-that-wsl-cannot-hold")
+
+
+@given(given_knobs(), st.integers(0, 100), st.sampled_from(SOLVABLE))
+def test_any_knobs_have_an_answer_or_a_reason(
+    resolver: Resolver, knobs: Mapping[str, str], which: int, what: str
+) -> None:
+    """No traceback, whatever is asked: an answer that is plain data, or a reason why there is none."""
+    every = names(resolver.root)
+    machine = load_machine(resolver.root, every[which % len(every)])
+    request = build(resolver.rules, resolver.table, environ=knobs)
+    resolution = resolver.resolve(request, machine, resolver.engine_of(machine))
+    try:
+        data = as_json(asked(resolution), what, True)
+    except NoGeometry:
+        return
+    assert data["answer"] in ORDER
+    assert json.dumps(data)
