@@ -53,9 +53,9 @@ def test_one_knob() -> None:
     data = compare(ask("mtp-fast"), ask("mtp-fast", "MAX_SEQS=2"))
     assert data["knobs"] == [{"name": "MAX_SEQS", "a": None, "b": "2"}]
     assert data["argv"] == [{"flag": "--max-num-seqs", "a": "8", "b": "2"}]
-    (setting,) = data["settings"]
-    assert setting["name"] == "max_num_seqs"
-    assert setting["by_a"] != setting["by_b"]
+    settings = {found["name"]: found for found in data["settings"]}
+    assert set(settings) == {"max_num_seqs", "seats_in_force"}
+    assert settings["max_num_seqs"]["by_a"] != settings["max_num_seqs"]["by_b"]
     assert effect(data, "recompile") == ["max_num_seqs"]
     assert effect(data, "kv_pool") == []
 
