@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from resolver import files
 from resolver.compile import open_resolver, product_root
 from resolver.diagnostics import RulesError, UsageError
 from resolver.load import schema
@@ -182,8 +183,8 @@ def test_broken_figures_are_named_with_their_place(tmp_path: Path, monkeypatch: 
 
 def test_a_launch_reads_no_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
-    real = Path.read_bytes
-    monkeypatch.setattr(Path, "read_bytes", lambda self: opened.append(str(self)) or real(self))
+    real = files.open_plain
+    monkeypatch.setattr(files, "open_plain", lambda path, **how: opened.append(str(path)) or real(path, **how))
     resolver = open_resolver()
     request = build(resolver.rules, resolver.table, profile="dflash2-long")
     assert not resolver.resolve(request, load_machine(ROOT, "rtx-3090")).refused

@@ -58,6 +58,7 @@ VERBS = frozenset(
         "rename",
         "repack",
         "restart",
+        "restore",
         "run",
         "save",
         "see",
