@@ -22,6 +22,11 @@ _KEY = re.compile(r"(sk|hf|pk|ghp|xox[a-z])[-_][A-Za-z0-9_-]{6,}\Z")
 """What keys of well-known services look like, where one stands without its flag."""
 _FULL = ("--api-key", "--hf-token")
 _FLAG = re.compile(r"--[a-z]|-[a-zO]{1,2}([.=0-9]|\Z)")
+_LEFT_OPEN = re.compile(r"""["']([^"'\\]*)["']\s*:\s*\Z""")
+_OPENS = re.compile(r"""("([^"\\]*)"\s*:\s*)[\[{]""")
+_URL = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+"""What a web page or a word processor makes of the dashes before a flag."""
 _IN_JSON = re.compile(r"""("([^"\\]*)"\s*:\s*)"(?:[^"\\]|\\.)*("|\Z)""")
 
 
@@ -43,9 +48,15 @@ def _secret_name(name: str) -> bool:
 
 
 def hide_in_json(word: str) -> str:
-    """A JSON value with the texts under names such as `api_key` hidden."""
+    """A JSON value with the texts under names such as `api_key` hidden, and passwords in addresses."""
+    if "://" in word:
+        word = _URL.sub(rf"\1{HIDDEN}@", word)
     if '"' not in word:
         return word
+    for found in _OPENS.finditer(word):
+        if _secret_name(found[2].replace("_", "-")):  # a list or a mapping of secrets: nothing behind it is shown
+            word = f"{word[: found.end(1)]}{HIDDEN}"
+            break
     return _IN_JSON.sub(lambda m: f'{m[1]}"{HIDDEN}"' if _secret_name(m[2].replace("_", "-")) else m[0], word)
 
 
@@ -63,10 +74,22 @@ def mask(words: Iterable[str]) -> list[str]:
         elif hiding and (first or not _FLAG.match(word)):
             out.append(HIDDEN)
             first = False
+        elif _stray(name):
+            out.append(f"{name}={HIDDEN}" if eq else name)
+            hiding, first = not value, False  # a flag that follows is shown, for the name may be no more than a word
         else:
-            hiding = first = False
+            left = _LEFT_OPEN.search(word)
+            hiding = first = left is not None and _secret_name(left[1].replace("_", "-"))
             out.append(HIDDEN if _KEY.match(word) else hide_in_json(word))
     return out
+
+
+def _stray(name: str) -> bool:
+    """Whether a word that is no flag names a key: `VLLM_API_KEY=...` behind `--`, a flag whose dashes were lost, `Bearer`."""
+    plain = name.lstrip(_DASHES)
+    if plain != name or name.lower() == "bearer":
+        return name.lower() == "bearer" or secret_flag(f"--{plain}")
+    return re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) is not None and _secret_name(name.replace("_", "-").lower())
 
 
 def mask_text(text: str) -> str:

@@ -21,3 +21,42 @@ def test_a_password_is_one_whatever_else_the_flag_says(before: str, name: str) -
 @pytest.mark.parametrize("flag", ["--ssl-keyfile", "--tokenizer", "--max-num-batched-tokens", "--api-server-count"])
 def test_flags_that_only_sound_like_one_are_shown(flag: str) -> None:
     assert mask([flag, "x"]) == [flag, "x"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["VLLM_API_KEY=hunter2"],
+        ["HF_TOKEN=hunter2"],
+        ["api-key=hunter2"],
+        ["api-key", "hunter2"],
+        ["\u2014api-key", "hunter2"],
+        ["\u2013\u2013api-key=hunter2"],
+        ["Bearer", "hunter2"],
+        ["--x", '{"a":{"secret":["hunter2"]}}'],
+        ["--x", '{"secret":{"a":{"b":"hunter2"}},"c":"hunter2"}'],
+        ["--x", '{"password":', '"hunter2"}'],
+        ["--x", "https://user:hunter2@host/path"],
+        ["--x", '["s3://key:hunter2@bucket"]'],
+    ],
+    ids=lambda words: words[-1][:24],
+)
+def test_keys_in_the_wrong_place_are_hidden(words: list[str]) -> None:
+    assert "hunter2" not in " ".join(mask(words))
+    assert mask([*words, "--seed", "7"])[-2:] == ["--seed", "7"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--served-model-name", "x=y"],
+        ["--x", "https://host:8000/a@b"],
+        ["--x", '{"max_cudagraph_capture_size":32,"custom_ops":["+rms_norm"]}'],
+        ["--x", '{"tokenizer":{"a":"b"},"num_speculative_tokens":[1]}'],
+        ["\u2014seed", "7"],
+        ["--served-model-name", "monkey", "--seed", "7"],
+    ],
+    ids=lambda words: words[-1][:24],
+)
+def test_nothing_else_is_hidden(words: list[str]) -> None:
+    assert mask(words) == words
