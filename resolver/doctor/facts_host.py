@@ -13,29 +13,18 @@ from typing import Any
 from resolver.doctor.finding import Launch
 from resolver.serving import regions
 from resolver.serving.probes.basis import Unknown, World
+from resolver.serving.probes.host import meminfo
 from resolver.serving.probes.packages import distributions
-
-
-def _meminfo(world: World, key: str) -> int:
-    try:
-        lines = world.at("/proc/meminfo").read_text("utf-8").splitlines()
-    except OSError as error:
-        raise Unknown(f"/proc/meminfo cannot be read: {error.strerror}") from None
-    for line in lines:
-        name, _, rest = line.partition(":")
-        if name == key:
-            return int(rest.split()[0]) // 1024
-    raise Unknown(f"/proc/meminfo has no {key}")
 
 
 def memory_mib(world: World, launch: Launch) -> int:
     """Memory of the host in MiB."""
-    return _meminfo(world, "MemTotal")
+    return meminfo(world, "MemTotal")
 
 
 def available_mib(world: World, launch: Launch) -> int:
     """Memory that is free or can be freed, in MiB."""
-    return _meminfo(world, "MemAvailable")
+    return meminfo(world, "MemAvailable")
 
 
 def stale_regions(world: World, launch: Launch) -> list[str]:

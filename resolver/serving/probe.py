@@ -65,6 +65,7 @@ def questions(world: World) -> dict[str, Question]:
         "gpu.driver": gpus.driver,
         "wsl": lambda: host.wsl(world),
         "container": lambda: host.container(world),
+        "host.memory_mib": lambda: host.memory_mib(world),
         "shm_free_bytes": lambda: host.shm_free_bytes(world),
         "nvcc_major": lambda: toolchain.nvcc_major(world),
         "cuda13_home": lambda: toolchain.cuda13_home(world),

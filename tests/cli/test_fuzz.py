@@ -32,7 +32,7 @@ ENGINE_FLAGS = (
     ("{}",),
     ("--",),
 )
-SLOW = ("check", "engines")
+SLOW = ("check", "doctor", "engines")
 TEXTS = (
     "",
     "0",

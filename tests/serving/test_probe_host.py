@@ -125,3 +125,19 @@ def test_an_empty_machine_gives_a_whole_document(world: World, package: Callable
     }
     package("vllm", "0.31.0+hyperqwen.3")
     assert ask(questions(world)).document()["engine"] == {"version": "0.31.0", "overlays": ["hyperqwen-0.31"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "mib"),
+    [("MemTotal:       24576000 kB\nMemFree: 1 kB\n", 24000), ("MemFree: 1 kB\n", None), ("MemTotal: much\n", None)],
+)
+def test_memory(world: World, text: str, mib: int | None) -> None:
+    world.at("/proc/meminfo").write_text(text)
+    value, why = look(world, "host.memory_mib")
+    assert value == mib
+    assert (why is None) == (mib is not None)
+
+
+def test_memory_is_unknown_without_meminfo(world: World) -> None:
+    world.at("/proc/meminfo").unlink(missing_ok=True)
+    assert look(world, "host.memory_mib")[0] is None

@@ -1,4 +1,4 @@
-"""What kind of host is this? WSL, container, room in /dev/shm, an API key file."""
+"""What kind of host is this? WSL, container, memory, room in /dev/shm, an API key file."""
 
 from __future__ import annotations
 
@@ -51,3 +51,20 @@ def api_key_file(world: World) -> bool:
     if found is None:
         raise Unknown(f"{secrets.FILE} is there and cannot be read")
     return found
+
+
+def meminfo(world: World, key: str) -> int:
+    try:
+        lines = world.at("/proc/meminfo").read_text("utf-8").splitlines()
+    except OSError as error:
+        raise Unknown(f"/proc/meminfo cannot be read: {error.strerror}") from None
+    for line in lines:
+        name, _, rest = line.partition(":")
+        if name == key:
+            return int(rest.split()[0]) // 1024
+    raise Unknown(f"/proc/meminfo has no {key}")
+
+
+def memory_mib(world: World) -> int:
+    """Return the memory of the host in MiB."""
+    return meminfo(world, "MemTotal")
