@@ -117,6 +117,7 @@ def test_an_empty_machine_gives_a_whole_document(world: World, package: Callable
         "gpu": {"name": None, "capability": None, "count": 0, "vram_mib": None, "vram_free_mib": None, "driver": None},
         "wsl": False,
         "container": False,
+        "host": {"memory_mib": None},
         "shm_free_bytes": document["facts"]["shm_free_bytes"],  # type: ignore[index]
         "nvcc_major": 0,
         "cuda13_home": None,
