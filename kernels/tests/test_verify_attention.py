@@ -44,7 +44,7 @@ CASES = {
     "q=16 in 64+32 rows": (Case(lens=(70,), q=(16,), **TARGET), replace(SMALL, rows=64, rows2=32)),
     "q=8 in 32+16 rows": (Case(lens=(70,), q=(8,), **TARGET), replace(SMALL, rows=32, rows2=16)),
     "q=64": (Case(lens=(80,), q=(64,), num_heads=2, num_kv_heads=1, head_size=128), replace(SMALL, rows=32)),
-    "ragged": (Case(lens=(37, 3, 90, 20), q=(8, 1, 4, 5), **HEADS), SMALL),
+    "ragged": (Case(lens=(37, 3, 90, 20), q=(8, 1, 4, 5), **TARGET), SMALL),
     "padding rows": (Case(lens=(37, 1, 0, 50), q=(4, 0, 0, 8), **HEADS), SMALL),
     "group of 1": (Case(lens=(40,), q=(4,), num_heads=2, num_kv_heads=2, head_size=128), replace(SMALL, rows=16)),
     "group of 5": (Case(lens=(40,), q=(5,), num_heads=5, num_kv_heads=1, head_size=128), replace(SMALL, rows=32)),
