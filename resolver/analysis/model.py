@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -101,7 +102,7 @@ class Model(Values):
         if key[0] == "knob":
             return v.knob_domain(self._defined("knobs", key[1]), cuts)
         if key[0] == "fact":
-            return v.fact_domain(self._defined("facts", key[1]), cuts)
+            return v.fact_domain(self._defined("facts", key[1]), cuts, self.listed(key[1]))
         if key[0] == "flag":
             return v.flag_domain(key[1], self.engines, cuts, list(self.terms.tested.get(key[1], ())))
         if key[0] == "file":
@@ -111,6 +112,18 @@ class Model(Values):
         if key[0] == "free":
             return v.free_domain(key, self.terms.free[key], cuts)
         return v.two_way(key)
+
+    def listed(self, fact: str) -> list[str]:
+        """The texts that a machine file may have for a fact, where its schema lists them."""
+        place: Any = self.machine_schema["properties"]["facts"]
+        for word in fact.split("."):
+            place = place.get("properties", {}).get(word, {})
+        return [text for text in place.get("enum", ()) if isinstance(text, str)]
+
+    @cached_property
+    def machine_schema(self) -> Any:
+        path = self.resolver.root / "rules" / "schema" / "machine.json"
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def _defined(self, part: str, name: str) -> Any:
         """A knob or fact, from these rules or from those beside."""

@@ -163,7 +163,7 @@ def _unread() -> list[Defect]:
         Defect("unread", "planted", put("knobs", "planted", {"type": "switch", "help": "x", "default": "0"}), "knob"),
         Defect("unread", "planted", put("knobs", "planted", {"type": "choice", "allowed": ["a", "b"], "help": "x"}), "choice"),
         Defect("unread", "planted", put("knobs", "planted", {"type": "text", "exported": True, "help": "x"}), "no-engine"),
-        Defect("unread", "gpu.driver", put("facts", "gpu.driver", {"type": "version", "help": "x"}), "fact"),
+        Defect("unread", "gpu.planted", put("facts", "gpu.planted", {"type": "version", "help": "x"}), "fact"),
         Defect("unread", "planted", put("settings", "planted", {"first": [{"when": {"ctx": "huge"}, "value": 3}]}), "setting"),
         Defect("unread", "planted", put("settings", "planted", {"first": [{"value": "= max_num_seqs * 2"}]}), "computed"),
         Defect("refused-value", "ctx=huge", add("planted", {"ctx": "huge"}), "by-one-guard"),

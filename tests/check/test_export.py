@@ -54,7 +54,7 @@ def test_the_fast_function_agrees_on_random_requests(resolver: Resolver) -> None
     resolver._guards = lambda *arguments: calls.append(arguments) or real(*arguments)
     try:
         for name in resolver.rules.guards:
-            if not any([replay(model, part, claims.fires(name), "fires") for part in model.guard_parts(name)]):
+            if not any(replay(model, part, claims.fires(name), "fires") for part in model.guard_parts(name)):
                 # a guard over arithmetic that no try hit: its own example makes it fire
                 assert any(model.rests_on(part) for part in model.guard_parts(name))
                 resolve_example(resolver, resolver.rules.guards[name].fires[0])

@@ -98,7 +98,7 @@ def test_defect_is_found(defect: Defect, tmp_path: Path) -> None:
     if defect.name == "of-a-row":
         return
     assert finding.witness is not None, finding.message
-    if "with" not in finding.witness.request:
+    if "with" not in finding.witness.request and finding.rule != "gpu.planted":  # no machine file may hold that fact
         assert shows(resolver, finding, base.replay(resolver, finding.witness.request)), finding.witness
 
 
