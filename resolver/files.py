@@ -55,7 +55,7 @@ def open_plain(path: str | Path, *, pipe: bool = False) -> int:
             raise OSError(errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EINVAL, said)
         if stat.S_ISFIFO(status.st_mode):
             _await(handle)
-        os.set_blocking(handle, True)
+            os.set_blocking(handle, True)
     except BaseException:
         os.close(handle)
         raise

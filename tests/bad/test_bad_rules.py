@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from resolver import files
 from resolver.compile import all_flags, open_resolver, product_root
 from resolver.diagnostics import Diagnostic, RulesError
 from resolver.load import load_rules
@@ -100,14 +101,14 @@ def test_file_that_cannot_be_used(root: Path, name: str, how: str) -> None:
 
 
 def test_file_that_may_not_be_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = Path.read_bytes
+    real = files.read_bytes
 
-    def read_bytes(self: Path) -> bytes:
-        if self.name == "memory.yaml":
+    def read_bytes(path: Path) -> bytes:
+        if path.name == "memory.yaml":
             raise PermissionError(13, "Permission denied")
-        return real(self)
+        return real(path)
 
-    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+    monkeypatch.setattr(files, "read_bytes", read_bytes)
     found = errors(root)
     assert [str(d.position) for d in found] == ["rules/memory.yaml:1:1"]
     assert "Permission denied" in found[0].message
