@@ -102,7 +102,7 @@ class Model(Values):
         if key[0] == "knob":
             return v.knob_domain(self._defined("knobs", key[1]), cuts)
         if key[0] == "fact":
-            return v.fact_domain(self._defined("facts", key[1]), cuts, self.listed(key[1]))
+            return v.fact_domain(self._defined("facts", key[1]), cuts, self.said_of(key[1]))
         if key[0] == "flag":
             return v.flag_domain(key[1], self.engines, cuts, list(self.terms.tested.get(key[1], ())))
         if key[0] == "file":
@@ -113,12 +113,12 @@ class Model(Values):
             return v.free_domain(key, self.terms.free[key], cuts)
         return v.two_way(key)
 
-    def listed(self, fact: str) -> list[str]:
-        """The texts that a machine file may have for a fact, where its schema lists them."""
+    def said_of(self, fact: str) -> Mapping[str, Any]:
+        """What the schema of machine files says of a fact."""
         place: Any = self.machine_schema["properties"]["facts"]
         for word in fact.split("."):
             place = place.get("properties", {}).get(word, {})
-        return [text for text in place.get("enum", ()) if isinstance(text, str)]
+        return place  # type: ignore[no-any-return]
 
     @cached_property
     def machine_schema(self) -> Any:

@@ -6,7 +6,7 @@ outcome the cells do not decide; both ways are possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, combinations
 from typing import Any
@@ -97,14 +97,14 @@ def _given(knob: Knob, cuts: Cuts) -> list[Cell]:
     return [exact(t) for t in cuts.texts() if t and _allowed_text(knob, t)] + [OTHER]
 
 
-def fact_domain(fact: Fact, cuts: Cuts, allowed: Sequence[str] = ()) -> Domain:
-    """Values of a fact that is not a set; unknown is one of them. `allowed`: the only texts that a machine may have, if they are listed."""
-    if allowed:
+def fact_domain(fact: Fact, cuts: Cuts, schema: Mapping[str, Any]) -> Domain:
+    """Values of a fact that is not a set; unknown is one of them. `schema`: what machine files say of it, such as the texts it may be."""
+    if allowed := [text for text in schema.get("enum", ()) if isinstance(text, str)]:
         cells = [exact(text) for text in allowed]
     elif fact.type == "bool":
         cells = [exact(False), exact(True)]
     elif fact.type == "int":
-        cells = ranges(0, LARGEST, cuts)
+        cells = ranges(schema.get("minimum", 0), LARGEST, cuts)
     elif fact.type == "version":
         cells = versions(cuts)
     else:
