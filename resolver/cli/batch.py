@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from resolver import files
 from resolver.cli.ask import choose_engine, load_env_file, probe_machine
 from resolver.cli.options import Line
+from resolver.cli.options import read as read_line
 from resolver.cli.start import OK, REFUSED, USAGE, OutputError, without_packages
 from resolver.compile import keep_knobs, open_resolver
 from resolver.diagnostics import Diagnostic, RulesError, UsageError, nearest
@@ -20,6 +21,8 @@ from resolver.resolve import Resolver
 from resolver.views.result import SCHEMA, as_json
 
 KEYS = ("id", "profile", "knobs", "env", "args", "machine", "engine")
+OWN = ("--profile", "--machine", "--engine")
+"""The launcher's options that a request's `args` may hold."""
 LONGEST = 4 << 20
 """Bytes of one line: more is no request."""
 ENDLESS = 1 << 30
@@ -87,19 +90,42 @@ class Batch:
                 environ[knob.env] = text
             else:
                 assignments.append((name, text, f"knobs {name}"))
+        typed = typed_words(data.get("args") or ())
         request = build(
             resolver.rules,
             resolver.table,
-            profile=data.get("profile") or self.line.get("--profile"),
-            assignments=assignments,
+            profile=typed.get("--profile") or data.get("profile") or self.line.get("--profile"),
+            assignments=[*assignments, *typed.assignments],
             environ=environ,
             env_file=self.env_file,
-            args=data.get("args") or (),
+            args=typed.args or (),
         )
-        machine, probed = self.machine(data.get("machine"))
+        machine, probed = self.machine(typed.get("--machine") or data.get("machine"))
         notes = list(self.notes)
-        engine = choose_engine(resolver, data.get("engine") or self.line.get("--engine"), machine, probed, notes)
+        wanted = typed.get("--engine") or data.get("engine") or self.line.get("--engine")
+        engine = choose_engine(resolver, wanted, machine, probed, notes)
         return as_json(resolver.resolve(request, machine, engine), notes, data.get("id"))
+
+
+def typed_words(words: Sequence[str]) -> Line:
+    """What words as typed on the command line say: options, KNOB=value, and behind `--` engine flags.
+
+    Without a `--`, flags that are not the launcher's own are engine flags. Raises BadLine and UsageError.
+    """
+    if "--" not in words:
+        own = 0
+        while own < len(words) and ("=" in words[own] if not words[own].startswith("-") else words[own] in OWN):
+            own += 2 if words[own] in OWN else 1
+        words = [*words[:own], "--", *words[own:]]
+    line = read_line(words)
+    if line.words:
+        raise BadLine(
+            f"args: {line.words[0][0][:40]!r} is neither an option nor KNOB=value", "put engine flags behind `--`"
+        )
+    for name in line.options:
+        if name not in OWN:
+            raise BadLine(f"args: {name} has no meaning in a batch", f"use some of {', '.join(OWN)}")
+    return line
 
 
 def _check(data: Any) -> None:

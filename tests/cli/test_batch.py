@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from resolver.cli.batch import Batch, one
+from resolver.cli.options import Line
 from tests.cli.conftest import REPO, SECRET, Cli
 
 
@@ -143,3 +145,34 @@ def test_the_bench_figure_is_a_rate() -> None:
     from tests.cli.speed import batch_rate
 
     assert batch_rate(50).wall > 100
+
+
+@pytest.mark.parametrize(
+    ("args", "knobs", "flags"),
+    [
+        (["--seed", "7"], {}, ["--seed", "7"]),
+        (["MAX_SEQS=4"], {"MAX_SEQS": "4"}, []),
+        (["MAX_SEQS=4", "--", "--seed", "7"], {"MAX_SEQS": "4"}, ["--seed", "7"]),
+        (["MAX_SEQS=4", "--seed=3"], {"MAX_SEQS": "4"}, ["--seed=3"]),
+        (
+            ["--profile", "mtp-long", "MAX_SEQS=4", "--", "--seed", "7"],
+            {"CTX": "long", "MAX_SEQS": "4"},
+            ["--seed", "7"],
+        ),
+    ],
+)
+def test_args_are_words_as_typed(args: list[str], knobs: dict[str, str], flags: list[str]) -> None:
+    """A request's `args` mean what they mean on the command line; without `--`, foreign flags go to the engine."""
+    request = {"profile": "mtp-fast", "machine": "rtx-3090", "args": args}
+    result = Batch(Line()).answer(request)
+    assert result["ok"]
+    assert knobs.items() <= result["knobs"].items()
+    assert result["argv"][-2 - len(flags) : -2] == flags
+
+
+@pytest.mark.parametrize("args", [["stray", "--"], ["--json", "--"], ["--profile"], ["NOT_A_KNOB=1"]])
+def test_args_that_mean_nothing(args: list[str]) -> None:
+    status, result = one(Batch(Line()), 1, json.dumps({"machine": "rtx-3090", "args": args}).encode())
+    assert status != 0
+    assert not result["ok"]
+    assert len([d for d in result["diagnostics"] if d["severity"] in ("error", "refuse")]) == 1
