@@ -6,11 +6,13 @@ needs, so that most of them are never looked at.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from resolver.analysis.terms import Fixed, Term, Terms
+from resolver.coercions import read
 from resolver.compile.codegen import _Code
 from resolver.compile.helpers import HELPERS, _ge, _gt, _le, _lt
 from resolver.conditions import All, Condition, Leaf, Ref
@@ -35,12 +37,26 @@ class Versions(dict[Any, bool]):
         return found
 
 
+class Readings(dict[Any, Any]):
+    """One reading of texts, by text: each text is read once. Many texts make it forget all."""
+
+    def __init__(self, reading: str) -> None:
+        super().__init__()
+        self.reading = reading
+
+    def __missing__(self, text: Any) -> Any:
+        if len(self) > 4096:
+            self.clear()
+        found = self[text] = read(self.reading, text)
+        return found
+
+
 class _Fast(_Code):
     """Conditions as text, with settings read from their list, files looked at when asked, and comparisons written out."""
 
     def __init__(self, rules: Rules, scope: Scope) -> None:
         super().__init__(rules, scope)
-        self.tables: dict[str, Versions] = {}
+        self.tables: dict[str, Versions | Readings] = {}
         self.sets: dict[frozenset[Any], str] = {}
         self.terms = Terms(rules, scope)
 
@@ -54,8 +70,10 @@ class _Fast(_Code):
             return f"S[{self.number[m.base]}]"
         if m.kind == "file":
             return f"look(S[{self.number[m.base]}]).{m.part}"
-        if m.kind == "reading" and m.base in self.number:
-            return f"_read({m.part!r}, S[{self.number[m.base]}])"
+        if m.kind == "reading":
+            self.tables.setdefault(f"_r_{m.part}", Readings(m.part))
+            inner = f"S[{self.number[m.base]}]" if m.base in self.number else f"T[{m.base!r}]"
+            return f"_r_{m.part}[{inner}]"
         if m.kind == "fact":
             return f"G({m.base!r})"
         return super().read(name)
@@ -65,9 +83,10 @@ class _Fast(_Code):
         if leaf.op not in _OPERATORS:
             return self.equal(leaf, value)
         if isinstance(leaf.operand, Ref):
-            if not (self.whole(leaf.name) and self.whole(leaf.operand.name)):
-                return super().leaf(leaf)
             right = self.read(leaf.operand.name)
+            if not (self.whole(leaf.name) and self.whole(leaf.operand.name)):
+                ints = f"(_x := {value}).__class__ is int and (_y := {right}).__class__ is int"
+                return f"(_x {leaf.op} _y if {ints} else (_x is not None and {super().leaf(leaf)}))"
             return f"((_x := {value}) is not None and (_y := {right}) is not None and _x {leaf.op} _y)"
         if isinstance(leaf.operand, str):
             name = f"_{_WORDS[leaf.op]}_{leaf.operand.replace('.', '_')}"
@@ -87,9 +106,8 @@ class _Fast(_Code):
             name = f"_set_{len(self.sets)}"
             name = self.sets.setdefault(frozenset(leaf.operand), name)
             return f"({value} and not {name}.isdisjoint({value}))"
-        if leaf.op == "is" and meaning.kind == "reading":
-            inner = value.partition(", ")[2].removesuffix(")")
-            return f"({inner} is not None and {super().leaf(leaf)})"
+        if leaf.op == "is" and meaning.kind == "extra_any":
+            return f"(xa and {super().leaf(leaf)})"
         return super().leaf(leaf)
 
     def whole(self, name: str) -> bool:
@@ -147,6 +165,29 @@ def _order(test: str, rare: Counter[str]) -> tuple[float, str]:
     return (price(test) / max(0.001, 1.0 - rare[test] / 1000.0), test)
 
 
+_EQUAL = re.compile(r"(\S+) == ('[^']*')\Z")
+
+
+def _same_name(items: list[tuple[int, list[str]]]) -> tuple[str, set[str], set[int]] | None:
+    """A name that many guards compare with a text each: its texts, and the guards."""
+    values: dict[str, set[str]] = {}
+    guards: dict[str, set[int]] = {}
+    for number, tests in items:
+        for test in tests:
+            if match := _EQUAL.match(test):
+                values.setdefault(match.group(1), set()).add(match.group(2))
+                guards.setdefault(match.group(1), set()).add(number)
+    name = max(guards, key=lambda n: (len(guards[n]), n), default=None)
+    return None if name is None or len(guards[name]) < 3 else (name, values[name], guards[name])
+
+
+def _plain(lines: list[str], items: list[tuple[int, list[str]]], indent: str, rare: Counter[str]) -> None:
+    """Guard after guard, the test that turns away most for its price first."""
+    for number, tests in items:
+        ordered = sorted(tests, key=lambda test: _order(test, rare))
+        lines += [f"{indent}if {' and '.join(ordered)}:", f"{indent}    fired.append({number})"]
+
+
 def _write(lines: list[str], items: list[tuple[int, list[str]]], indent: str, rare: Counter[str]) -> None:
     """Write the guards: those that share the most wanted test inside its `if`, and so on."""
     left = list(items)
@@ -155,13 +196,17 @@ def _write(lines: list[str], items: list[tuple[int, list[str]]], indent: str, ra
         if not counts:
             lines.extend(f"{indent}fired.append({number})" for number, _ in left)
             return
+        if max(counts.values()) == 1 and (found := _same_name(left)):
+            name, values, numbers = found
+            lines.append(f"{indent}if {name} in {{{', '.join(sorted(values))}}}:")
+            _plain(lines, [item for item in left if item[0] in numbers], indent + "    ", rare)
+            left = [item for item in left if item[0] not in numbers]
+            continue
         best = max(counts, key=lambda test: (counts[test] * (1.0 - rare[test] / 1000.0) - price(test) / 60.0, test))
         inside = [(n, [t for t in tests if t != best]) for n, tests in left if best in tests]
         left = [(n, tests) for n, tests in left if best not in tests]
         if len(inside) == 1:
-            number, tests = inside[0]
-            ordered = sorted([best, *tests], key=lambda test: _order(test, rare))
-            lines += [f"{indent}if {' and '.join(ordered)}:", f"{indent}    fired.append({number})"]
+            _plain(lines, [(inside[0][0], [best, *inside[0][1]])], indent, rare)
         else:
             lines.append(f"{indent}if {best}:")
             _write(lines, inside, indent + "    ", rare)
@@ -181,7 +226,21 @@ def source(rules: Rules, scope: Scope, held: Iterable[Iterable[str]] = ()) -> tu
     lines = ["def decide(N, V, T, F, xl, xt, xa, xf, look, choices, xs, S):", "    fired = []", "    G = F.get"]
     _write(lines, items, "    ", rare)
     lines += ["    fired.sort()", "    return fired"]
-    return "\n".join(lines) + "\n", {**HELPERS, **code.constants()}
+    return _hoist("\n".join(lines) + "\n"), {**HELPERS, **code.constants()}
+
+
+_LOOKUP = re.compile(r"\b(?:S\[\d+\]|[VN]\['\w+'\]|G\('[\w.]+'\))")
+OFTEN = 5
+"""Lookups that stand in the text at least so often are made once, at the start."""
+
+
+def _hoist(text: str) -> str:
+    """The function with its frequent lookups in local variables."""
+    often = [lookup for lookup, count in Counter(_LOOKUP.findall(text)).items() if count >= OFTEN]
+    names = {lookup: f"_h{i}" for i, lookup in enumerate(often)}
+    head, start, body = text.partition("    G = F.get\n")
+    first = "".join(f"    {name} = {lookup}\n" for lookup, name in names.items())
+    return head + start + first + _LOOKUP.sub(lambda found: names.get(found.group(), found.group()), body)
 
 
 def tests_of(rules: Rules, scope: Scope) -> list[str]:
