@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from resolver.cli import suggesting
 from resolver.cli.ask import ask
 from resolver.cli.options import OPTIONS, SHORT, Line
 from resolver.cli.start import OK, put
 from resolver.diagnostics import UsageError
+
+if TYPE_CHECKING:
+    from resolver.resolution import Resolution
+    from resolver.views.page import Page
 
 
 def run(line: Line) -> int:
@@ -37,8 +42,20 @@ def run(line: Line) -> int:
         return OK
     from resolver.views.page import stdout_page
 
-    show_explanation(data, stdout_page(), line.given("--verbose"))
+    page = stdout_page()
+    if resolution.refused:
+        _say_refused(resolution, page)
+    show_explanation(data, page, line.given("--verbose"))
     return OK
+
+
+def _say_refused(resolution: Resolution, page: Page) -> None:
+    """What is explained below would not be launched: say so first, and why."""
+    page.line("refused: nothing would be launched, and what follows is what the rules gave")
+    for diagnostic in resolution.diagnostics:
+        if diagnostic.severity in ("refuse", "error"):
+            page.line(f"  - {diagnostic.message}")
+    page.line()
 
 
 FLAG = "flag:"

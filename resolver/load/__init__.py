@@ -102,11 +102,7 @@ def _assemble(
     links.check_render(scope, argv, variables, collect)
     links.check_knobs(scope, knobs, documents["rules/knobs.yaml"], collect)
     links.check_guards(scope, guards.values(), collect)
-    for profile in named.values():
-        for name in profile.knobs:
-            if name not in knobs:
-                where = documents["profiles.yaml"].position(("profiles", profile.name, "knobs", name), key=True)
-                order.check_name(Scope(knobs, (), (), ()), name, where, collect)
+    links.check_profiles(named, knobs, documents["profiles.yaml"], collect)
     collect.finish()
     ordered = order.order_settings(scope, settings, collect)
     collect.finish()

@@ -11,7 +11,7 @@ from resolver.expressions import Const, Name
 from resolver.knobs import GIVEN, read_text
 from resolver.load import order
 from resolver.load.collect import Collector
-from resolver.model import Entry, Flag, Guard, JsonFlag, Knob, Variable, Words
+from resolver.model import Entry, Flag, Guard, JsonFlag, Knob, Profile, Variable, Words
 from resolver.names import Scope
 from resolver.yaml12 import Document
 
@@ -76,3 +76,20 @@ def _rendered(scope: Scope, name: str | None, position: Position, collect: Colle
         collect.fail(
             "render", f"{name} is not a knob or a setting, so it cannot be rendered", position, "make a setting of it"
         )
+
+
+def check_profiles(
+    profiles: Mapping[str, Profile], knobs: Mapping[str, Knob], document: Document, collect: Collector
+) -> None:
+    """Every knob that a profile sets exists and takes the text."""
+    for profile in profiles.values():
+        for name, text in profile.knobs.items():
+            path = ("profiles", profile.name, "knobs", name)
+            knob = knobs.get(name)
+            if knob is None:
+                order.check_name(Scope(knobs, (), (), ()), name, document.position(path, key=True), collect)
+                continue
+            reading = read_text(knob, text)
+            if reading.problem:
+                message = f"profile {profile.name}: {name} {reading.problem}"
+                collect.fail("profile", message, document.position(path), reading.fix)

@@ -8,7 +8,7 @@ from resolver import conditions, expressions
 from resolver.conditions import Condition
 from resolver.diagnostics import Position, nearest
 from resolver.load.collect import Collector
-from resolver.model import Guard, Setting
+from resolver.model import Guard, Knob, Setting
 from resolver.names import Scope, row_names
 from resolver.yaml12 import Document
 
@@ -45,6 +45,24 @@ def check_condition(
             )
         if isinstance(leaf.operand, conditions.Ref):
             check_name(scope, leaf.operand.name, place(leaf, False), collect)
+        if leaf.op == "is":
+            _check_values(scope, leaf, place(leaf, False), collect)
+
+
+def _check_values(scope: Scope, leaf: conditions.Leaf, position: Position, collect: Collector) -> None:
+    """A value that the knob can never have would make the condition silently false."""
+    knob = scope.knobs.get(leaf.name) if isinstance(scope.knobs, Mapping) else None
+    if not isinstance(knob, Knob):
+        return
+    known = list(knob.allowed) or (["on", "off"] if knob.type in ("switch", "zero_one") else [])
+    for value in leaf.operand:
+        if knob.type == "int" and type(value) is not int:
+            message = f"{leaf.name} is a whole number, so it is never {value!r}"
+            collect.fail("condition", message, position, "write the number without quotes")
+        elif known and value not in known:
+            near = nearest(str(value), known)
+            message = f"{leaf.name} is never {value!r}: its values are {', '.join(known)}"
+            collect.fail("condition", message, position, f"did you mean {near!r}?" if near else "write one of them")
 
 
 def check_names(

@@ -174,3 +174,16 @@ def test_no_secret_in_an_explanation() -> None:
         lines: list[str] = []
         show_explanation(data, PlainPage(lines.append), verbose=True)
         assert "sk-" not in json.dumps(data) + "".join(lines), what
+
+
+def test_a_refused_launch_says_so_first(capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever reads an explanation must not take its command for one that would be launched."""
+    from resolver.cli.explain import run
+    from resolver.cli.options import read
+
+    assert run(read(["explain", "--machine", "cpu-only", "--profile", "mtp-long"])) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("refused: ")
+    assert "no arm serves CTX=long SPEC=mtp" in lines[1]
+    assert run(read(["explain", "--machine", "rtx-3090", "--profile", "mtp-long"])) == 0
+    assert "refused" not in capsys.readouterr().out.splitlines()[0]
