@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.set-up
 ENGINE := venv-cpu
 
-.PHONY: setup engine run test test-fast test-all lint bench clean
+.PHONY: setup engine run test test-fast test-all lint bench kernels-test clean
 
 setup: $(STAMP)
 
@@ -13,23 +13,25 @@ $(STAMP): pyproject.toml tools/setup_venv.sh
 	sh tools/setup_venv.sh "$(PYTHON)" "$(VENV)"
 	touch $(STAMP)
 
-# The CPU build of vLLM and a model for it. What is there already is left as it is.
+# The CPU build of vLLM and a model for it; the link lets tests ask its own parser and configuration. What is there stays.
 engine: setup
 	$(PY) -m tools.cpu_engine install --venv $(ENGINE)
 	$(PY) -m tools.cpu_engine model --out models/cpu-tiny
+	mkdir -p $(ENGINE)/src
+	ln -sfn ../$$(cd $(ENGINE) && ls -d lib/python3*/site-packages) $(ENGINE)/src/0.31.0
 
 run: engine
 	$(PY) -m tools.first_run
 
-test: setup lint engine
-	$(PY) -m pytest tests
+test: setup lint engine kernels-test
+	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) $(PY) -m pytest tests -m "not slow or engine"
 	$(PY) -m tests.golden --quiet
 
 test-fast: setup
 	$(PY) -m pytest tests -m "not slow and not engine"
 
 test-all: setup lint engine
-	HYPOTHESIS_PROFILE=all $(PY) -m pytest tests
+	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) HYPOTHESIS_PROFILE=all $(PY) -m pytest tests --timeout 3600
 	$(PY) -m tests.golden
 	$(PY) -m tests.bench
 
@@ -37,6 +39,11 @@ lint: setup
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
+
+# The kernels' own tests, in an environment of their own (torch and triton).
+kernels-test:
+	[ -x .venv-kernels/bin/pytest ] || sh tools/setup_kernels_venv.sh
+	.venv-kernels/bin/python -m pytest kernels
 
 bench: setup
 	$(PY) -m tests.bench

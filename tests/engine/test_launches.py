@@ -18,7 +18,7 @@ from tests.golden import cases
 from tools.engine_data.environment import ROOT
 
 STOCK = "0.31.0"
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 # Recorded launches that stock vLLM with the overlay's choice refuses: what the user passed through is wrong.
 # The old launcher did not look at it; ours refuses these.

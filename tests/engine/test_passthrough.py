@@ -13,7 +13,7 @@ from tools.engine_data.environment import ROOT
 
 PINNED = "0.31.0"
 COUNT = 3000
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 # The product refuses these on purpose, and says so: the engine takes them, or takes more than a schema can say.
 ON_PURPOSE = ("`--` stands for the end", "--model cannot stand beside", "does not fit")

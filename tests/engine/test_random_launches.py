@@ -23,7 +23,7 @@ ALSO = {
     "TOOL_PARSER": ("hermes", "qwen3_coder"),
 }
 """Texts for knobs that the recorded runs do not have, and valid ones where those have invalid ones."""
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.engine]
 
 
 def accepted(seed: int) -> list[Resolution]:

@@ -17,6 +17,7 @@ def put(resolution: Resolution) -> Launch:
     return Launch(with_stand_ins(resolution.argv), "8.6", devices=2)
 
 
+@pytest.mark.engine
 @pytest.mark.slow
 def test_the_engine_agrees() -> None:
     if not available(PINNED):
