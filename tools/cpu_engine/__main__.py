@@ -17,7 +17,9 @@ def say(text: str) -> None:
 
 def main(words: list[str] | None = None) -> int:
     """Run the command. Returns 0, or 1 with a message on standard error."""
-    parser = argparse.ArgumentParser(prog="python -m tools.cpu_engine", description=sys.modules["tools.cpu_engine"].__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.cpu_engine", description=sys.modules["tools.cpu_engine"].__doc__
+    )
     jobs = parser.add_subparsers(dest="job", required=True)
     engine = jobs.add_parser("install", help=f"install the CPU build of vLLM {install.VERSION}")
     engine.add_argument("--venv", type=Path, required=True, help="folder of the environment, made if missing")

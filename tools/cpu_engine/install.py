@@ -22,7 +22,9 @@ TORCH = "torch==2.13.0+cpu"
 REQUIREMENTS = Path(__file__).with_name(f"requirements-{VERSION}.txt")
 UNWANTED = ("torchvision", "torchaudio", "torchcodec", "triton")  # builds for another torch: each breaks the import
 STAMP = "cpu_engine.json"  # written last: an environment that has it is whole
-STARTED = "cpu_engine.started"  # written first: an environment that has only this was interrupted, and is ours to remake
+STARTED = (
+    "cpu_engine.started"  # written first: an environment that has only this was interrupted, and is ours to remake
+)
 DISK_NEEDED = 4 << 30
 CHECK = (
     "import importlib.metadata as m, vllm._C; from vllm.platforms import current_platform as p; "
@@ -57,8 +59,10 @@ def check_machine(venv: Path) -> None:
         InstallError: another system, an old Python, too little disk, or a folder that holds something else.
     """
     if sys.platform != "linux" or platform.machine() not in ("x86_64", "aarch64"):
-        raise InstallError(f"there is no CPU build of vLLM for {sys.platform} on {platform.machine()}: use Linux on "
-                           "x86_64 or aarch64, or any profile with --machine to see what it would start")
+        raise InstallError(
+            f"there is no CPU build of vLLM for {sys.platform} on {platform.machine()}: use Linux on "
+            "x86_64 or aarch64, or any profile with --machine to see what it would start"
+        )
     if not (3, 11) <= sys.version_info[:2] <= (3, 14):
         raise InstallError(f"Python {platform.python_version()} cannot hold this engine: run it with 3.11 to 3.14")
     if (venv.exists() or venv.is_symlink()) and not venv.is_dir():
@@ -69,8 +73,10 @@ def check_machine(venv: Path) -> None:
     place = next(folder for folder in (venv, *venv.absolute().parents) if folder.is_dir())
     free = shutil.disk_usage(place).free
     if free < DISK_NEEDED:
-        raise InstallError(f"{place} has {free / 2**30:.1f} GiB free and the engine needs {DISK_NEEDED >> 30} GiB: "
-                           "free some, or name a folder on another disk with --venv")
+        raise InstallError(
+            f"{place} has {free / 2**30:.1f} GiB free and the engine needs {DISK_NEEDED >> 30} GiB: "
+            "free some, or name a folder on another disk with --venv"
+        )
 
 
 @contextmanager
@@ -86,7 +92,9 @@ def alone(venv: Path) -> Iterator[None]:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise InstallError(f"another installation into {venv} is running: wait for it, then try again") from None
+                raise InstallError(
+                    f"another installation into {venv} is running: wait for it, then try again"
+                ) from None
             yield
     except PermissionError as error:
         raise InstallError(f"cannot write to {error.filename}: name another folder with --venv") from error
@@ -118,10 +126,20 @@ def pip(venv: Path, words: list[str], say: Say) -> int:
     Raises:
         InstallError: pip failed; the text has its own last words.
     """
-    command = [str(venv / "bin/python"), "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off",
-               *words]
+    command = [
+        str(venv / "bin/python"),
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--progress-bar",
+        "off",
+        *words,
+    ]
     reader = pip_output.Reader(say)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as run:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as run:
         assert run.stdout is not None
         for line in run.stdout:
             reader.line(line)
@@ -163,8 +181,9 @@ def check_import(venv: Path) -> str:
         InstallError: it does not import, or chose another platform.
     """
     environ = {**os.environ, "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
-    done = subprocess.run([str(venv / "bin/python"), "-c", CHECK], capture_output=True, text=True, env=environ,
-                          check=False)
+    done = subprocess.run(
+        [str(venv / "bin/python"), "-c", CHECK], capture_output=True, text=True, env=environ, check=False
+    )
     if done.returncode:
         last = "\n".join(done.stderr.strip().splitlines()[-6:])
         raise InstallError(f"the engine was installed and does not import:\n{last}")

@@ -43,8 +43,10 @@ def explain(lines: list[str], torch: str) -> str:
     errors = [line for line in lines if line.startswith("ERROR")] or lines[-5:]
     text = "\n".join(errors)
     if "No matching distribution" in text and torch.split("==", maxsplit=1)[0] + "==" in text:
-        fix = (f"{torch} is not in the package index that pip uses. PyTorch publishes its CPU builds in an index of its "
-               "own: give that index's address with --torch-index")
+        fix = (
+            f"{torch} is not in the package index that pip uses. PyTorch publishes its CPU builds in an index of its "
+            "own: give that index's address with --torch-index"
+        )
     elif "No space left" in text:
         fix = "the disk is full: free some room and run this again"
     elif re.search(r"[Tt]imed? ?out|Connection|resolution|retries", text):

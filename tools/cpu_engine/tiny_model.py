@@ -32,14 +32,29 @@ class ModelError(Exception):
 def config() -> dict[str, object]:
     """Return config.json."""
     return {
-        "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "dtype": "bfloat16",
-        "vocab_size": tiny_tokenizer.vocabulary_size(), "hidden_size": HIDDEN, "intermediate_size": INTERMEDIATE,
-        "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS,
-        "head_dim": HEAD_DIM, "max_position_embeddings": POSITIONS, "hidden_act": "silu", "rms_norm_eps": 1e-6,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0}, "attention_bias": False,
-        "attention_dropout": 0.0, "use_sliding_window": False, "sliding_window": None,
-        "layer_types": ["full_attention"] * LAYERS, "tie_word_embeddings": False, "use_cache": True,
-        "initializer_range": 0.02, "bos_token_id": None,
+        "architectures": ["Qwen3ForCausalLM"],
+        "model_type": "qwen3",
+        "dtype": "bfloat16",
+        "vocab_size": tiny_tokenizer.vocabulary_size(),
+        "hidden_size": HIDDEN,
+        "intermediate_size": INTERMEDIATE,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": KV_HEADS,
+        "head_dim": HEAD_DIM,
+        "max_position_embeddings": POSITIONS,
+        "hidden_act": "silu",
+        "rms_norm_eps": 1e-6,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0},
+        "attention_bias": False,
+        "attention_dropout": 0.0,
+        "use_sliding_window": False,
+        "sliding_window": None,
+        "layer_types": ["full_attention"] * LAYERS,
+        "tie_word_embeddings": False,
+        "use_cache": True,
+        "initializer_range": 0.02,
+        "bos_token_id": None,
         "eos_token_id": tiny_tokenizer.token_id(tiny_tokenizer.IM_END),
         "pad_token_id": tiny_tokenizer.token_id(tiny_tokenizer.ENDOFTEXT),
     }
@@ -84,7 +99,8 @@ def leaning(token: int) -> float:
 def bfloat16(numbers: Iterable[float]) -> bytes:
     """Return the numbers as little-endian bfloat16, rounded half up in magnitude."""
     return b"".join(
-        struct.pack("<H", (struct.unpack("<I", struct.pack("<f", number))[0] + 0x8000) >> 16) for number in numbers)
+        struct.pack("<H", (struct.unpack("<I", struct.pack("<f", number))[0] + 0x8000) >> 16) for number in numbers
+    )
 
 
 def tensor(name: str, shape: tuple[int, ...]) -> bytes:
@@ -123,8 +139,10 @@ def files() -> dict[str, bytes]:
     """Return file name -> contents of the whole model."""
     texts = tiny_tokenizer.files()
     texts["config.json"] = json.dumps(config(), indent=1) + "\n"
-    texts["generation_config.json"] = json.dumps(
-        {"eos_token_id": config()["eos_token_id"], "pad_token_id": config()["pad_token_id"]}, indent=1) + "\n"
+    texts["generation_config.json"] = (
+        json.dumps({"eos_token_id": config()["eos_token_id"], "pad_token_id": config()["pad_token_id"]}, indent=1)
+        + "\n"
+    )
     found = {name: text.encode() for name, text in texts.items()}
     found["model.safetensors"] = safetensors()
     sums = {name: hashlib.sha256(found[name]).hexdigest() for name in sorted(found)}

@@ -79,24 +79,48 @@ def token_id(token: str) -> int:
 def files() -> dict[str, str]:
     """Return file name -> text of the tokenizer's files."""
     added = [
-        {"id": 256 + place, "content": token, "single_word": False, "lstrip": False, "rstrip": False,
-         "normalized": False, "special": token in SPECIAL}
+        {
+            "id": 256 + place,
+            "content": token,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": token in SPECIAL,
+        }
         for place, token in enumerate(SPECIAL + TAGS)
     ]
     tokenizer: dict[str, object] = {
-        "version": "1.0", "truncation": None, "padding": None, "added_tokens": added, "normalizer": None,
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
         "post_processor": None,
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-        "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
-                  "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False, "ignore_merges": False,
-                  "vocab": {letter: byte for byte, letter in enumerate(byte_alphabet())}, "merges": []},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": {letter: byte for byte, letter in enumerate(byte_alphabet())},
+            "merges": [],
+        },
     }
     settings = {
-        "tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False,
-        "model_max_length": 1_000_000, "eos_token": IM_END, "pad_token": ENDOFTEXT,
-        "added_tokens_decoder": {str(entry["id"]): {key: value for key, value in entry.items() if key != "id"}
-                                 for entry in added},
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": 1_000_000,
+        "eos_token": IM_END,
+        "pad_token": ENDOFTEXT,
+        "added_tokens_decoder": {
+            str(entry["id"]): {key: value for key, value in entry.items() if key != "id"} for entry in added
+        },
     }
     return {
         "tokenizer.json": json.dumps(tokenizer, indent=1, ensure_ascii=True) + "\n",
