@@ -42,7 +42,7 @@ lint: setup
 
 # The kernels' own tests, in an environment of their own (torch and triton).
 kernels-test:
-	[ -x .venv-kernels/bin/pytest ] || sh tools/setup_kernels_venv.sh
+	[ -x .venv-kernels/bin/pytest ] || bash tools/setup_kernels_venv.sh
 	.venv-kernels/bin/python -m pytest kernels
 
 bench: setup
