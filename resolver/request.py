@@ -101,4 +101,11 @@ def build(
             continue
         knobs[known] = Given(text, origin)
     ordered = {name: knobs[name] for name in sorted(knobs)}
-    return Request(ordered, base, tuple(args), profile, tuple(problems), tuple(unknown))
+    return Request(
+        ordered,
+        base,
+        tuple(args),
+        profile,
+        tuple(sorted(problems, key=lambda d: (d.rule != "unknown-profile", d.rule, d.message))),
+        tuple(unknown),
+    )
