@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+# A suite that was started in the background has Ctrl-C ignored, and every process it starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _COMMON = {"deadline": None, "print_blob": True, "suppress_health_check": list(HealthCheck)}
 
