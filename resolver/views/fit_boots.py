@@ -18,6 +18,7 @@ from resolver.geometry.pool import numbers
 from resolver.geometry.verdict import Verdict
 from resolver.views.fit import verdict
 from resolver.views.fit_setup import Asked, asked
+from resolver.views.generated import put_page
 
 if TYPE_CHECKING:
     from resolver.resolve import Resolver
@@ -158,15 +159,7 @@ def main(arguments: list[str]) -> int:
     from resolver.compile import open_resolver
 
     resolver = open_resolver()
-    path, text = Path(resolver.root) / PAGE, page(resolver)
-    if "--check" in arguments:
-        fresh = path.is_file() and path.read_text(encoding="utf-8") == text
-        print(f"{PAGE} is {'up to date' if fresh else 'out of date: run python -m resolver.views.fit_boots'}")
-        return 0 if fresh else 1
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    print(f"wrote {PAGE}")
-    return 0
+    return put_page(Path(resolver.root), PAGE, page(resolver), "resolver.views.fit_boots", arguments)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from resolver.views.generated import put_page
+
 PAGE = "docs/reference/hazards.md"
 ORDER = ("corrupts", "insecure", "crashes", "hangs", "refuses-to-boot", "slow", "ignored")
 
@@ -80,15 +82,7 @@ def _place(place: Mapping[str, Any]) -> str:
 def main(arguments: list[str]) -> int:
     """Write the page, or with --check compare it: 1 when it is out of date."""
     root = Path(__file__).resolve().parent.parent.parent
-    path, text = root / PAGE, page(root)
-    if "--check" in arguments:
-        fresh = path.is_file() and path.read_text(encoding="utf-8") == text
-        print(f"{PAGE} is {'up to date' if fresh else 'out of date: run python -m resolver.views.hazards'}")
-        return 0 if fresh else 1
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    print(f"wrote {PAGE}")
-    return 0
+    return put_page(root, PAGE, page(root), "resolver.views.hazards", arguments)
 
 
 if __name__ == "__main__":
