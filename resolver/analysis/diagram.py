@@ -99,36 +99,6 @@ class Space:
         """Whether every assignment of `a` is in `b`."""
         return self.minus(a, b) == EMPTY
 
-    def project(self, a: int, keep: set[int]) -> int:
-        """The assignments of the kept variables that some assignment of the others completes."""
-        memo: dict[int, int] = {EMPTY: EMPTY, FULL: FULL}
-
-        def walk(n: int) -> int:
-            if n not in memo:
-                children = [walk(c) for c in self.children[n]]
-                v = self.variable[n]
-                memo[n] = self.node(v, tuple(children)) if v in keep else self.union(children)
-            return memo[n]
-
-        return walk(a)
-
-    def restrict(self, a: int, variable: int, cell: int) -> int:
-        """The part of `a` in which the variable is in the cell; the variable is no longer tested."""
-        memo: dict[int, int] = {EMPTY: EMPTY, FULL: FULL}
-
-        def walk(n: int) -> int:
-            if n not in memo:
-                v = self.variable[n]
-                if v == variable:
-                    memo[n] = self.children[n][cell]
-                elif v > variable:
-                    memo[n] = n
-                else:
-                    memo[n] = self.node(v, tuple(map(walk, self.children[n])))
-            return memo[n]
-
-        return walk(a)
-
     def support(self, a: int) -> set[int]:
         """The variables on which the set depends."""
         seen: set[int] = set()
