@@ -19,7 +19,7 @@ def has(engine: Engine, kind: str, what: str, value: str) -> bool:
 
 
 def readers(resolver: Resolver, engine: Engine, kind: str, what: str, value: str) -> list[str]:
-    """Engines by name, nearest first: this version with an overlay, then later and earlier versions. Found once."""
+    """Engines by name, nearest first: this one with an overlay more, then the other versions. Found once."""
     kept = resolver.readers_found
     key = (engine.name, kind, what, value)
     if key not in kept:
@@ -30,10 +30,12 @@ def readers(resolver: Resolver, engine: Engine, kind: str, what: str, value: str
 
 
 def _readers(resolver: Resolver, engine: Engine, kind: str, what: str, value: str) -> list[str]:
-    others = [v for v in versions(resolver.root) if v != engine.version]
+    known = versions(resolver.root)
+    here = known.index(engine.version)
+    others = sorted((v for v in known if v != engine.version), key=lambda v: abs(known.index(v) - here))
     more = [o for o in overlays(resolver.root) if o not in engine.overlays]
     found = []
-    for name in [*(f"{engine.version}+{o}" for o in more), *others[::-1]]:
+    for name in [*(f"{engine.name}+{o}" for o in more), *others]:
         other = _try(resolver, name)
         if other is not None and has(other, kind, what, value):
             found.append(name)
