@@ -1,0 +1,149 @@
+"""What has been measured already? Every finished piece is kept as it comes, so that Ctrl-C or a crash loses at most the piece at hand.
+
+The file (`--resume`) is JSON lines: a header that says which server it was, then a line for each piece.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from resolver.diagnostics import UsageError
+from resolver.serving.errors import LaunchError
+
+FORMAT = 1
+Record = dict[str, Any]
+
+
+class Bar(Protocol):
+    """Shows how far a tool is."""
+
+    def begin(self, tool: str, total: int, done: int) -> None:
+        """A tool starts: so many pieces, so many of them kept from before."""
+
+    def step(self, what: str) -> None:
+        """A piece is done; `what` comes next, if anything."""
+
+    def end(self) -> None:
+        """The tool is done, or was stopped."""
+
+
+class NoBar:
+    """Shows nothing."""
+
+    def begin(self, tool: str, total: int, done: int) -> None:
+        """Show nothing."""
+
+    def step(self, what: str) -> None:
+        """Show nothing."""
+
+    def end(self) -> None:
+        """Show nothing."""
+
+
+class Journal:
+    """The pieces of a measuring session.
+
+    Attributes:
+        interrupted: Ctrl-C came: nothing more is measured, and what is there is reported.
+        resumed: how many pieces were there from before.
+    """
+
+    def __init__(self, bar: Bar | None = None) -> None:
+        """Keep pieces in memory; `open` ties a file to it."""
+        self.bar: Bar = bar or NoBar()
+        self.interrupted = False
+        self.resumed = 0
+        self._kept: dict[tuple[str, str], Record] = {}
+        self._file = -1
+
+    def open(self, path: Path, server: Mapping[str, Any]) -> None:
+        """Take up the pieces of a file, and write new ones to it.
+
+        Args:
+            path: the file; it is made when it is not there.
+            server: who is measured. A file about another server is refused.
+
+        Raises:
+            UsageError: it holds something else, or another server's pieces.
+            LaunchError: it cannot be read or written.
+        """
+        header = {"measure": FORMAT, "server": {name: server[name] for name in ("model", "root", "version")}}
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            with open(path, "rb") as handle:
+                whole, _, torn = handle.read().rpartition(b"\n")
+            if torn:  # a crash in the middle of a line: that piece is measured again
+                os.truncate(path, len(whole) + 1 if whole else 0)
+            lines = whole.splitlines()
+            if not lines:
+                self._write(header)
+        except OSError as error:
+            raise LaunchError(
+                f"{path} cannot be written ({error.strerror})", "name another file with --resume"
+            ) from None
+        for number, line in enumerate(lines, 1):
+            self._take(path, number, line, header)
+        self.resumed = len(self._kept)
+
+    def _take(self, path: Path, number: int, line: bytes, header: Record) -> None:
+        try:
+            entry = json.loads(line)
+            if number == 1:
+                fits = entry["measure"] == FORMAT and entry["server"]
+                if not fits or fits != header["server"]:
+                    raise UsageError(
+                        f"{path}:1:1: these pieces were measured on another server",
+                        "name a new file with --resume, or measure the server that it is about",
+                    )
+                return
+            self._kept[entry["tool"], entry["key"]] = dict(entry["record"])
+        except (ValueError, LookupError, TypeError):
+            raise UsageError(
+                f"{path}:{number}:1: this is no line that `measure` wrote", "name a new file with --resume"
+            ) from None
+
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        if self._file >= 0:
+            os.write(self._file, json.dumps(entry, ensure_ascii=True).encode() + b"\n")
+
+    def pieces(self, tool: str, options: Any, keys: Sequence[str], work: Callable[[str], Record]) -> dict[str, Record]:
+        """Measure what is not there yet, in order.
+
+        Args:
+            tool: the tool's name and the version of its method.
+            options: what the pieces depend on beside the key; other options are other pieces.
+            keys: names of the pieces.
+            work: measures one. What it raises goes through; Ctrl-C stops and is noted.
+
+        Returns:
+            key -> piece, in order; not all of them when it was interrupted.
+        """
+        name = f"{tool}:{hashlib.sha256(repr(options).encode()).hexdigest()[:12]}"
+        there = [key for key in keys if (name, key) in self._kept]
+        self.bar.begin(tool, len(keys), len(there))
+        try:
+            for key in keys:
+                if (name, key) in self._kept:
+                    continue
+                if self.interrupted:
+                    break
+                self.bar.step(key)
+                record = work(key)
+                self._kept[name, key] = record
+                self._write({"tool": name, "key": key, "record": record})
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            self.bar.end()
+        return {key: self._kept[name, key] for key in keys if (name, key) in self._kept}
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1

@@ -1,0 +1,211 @@
+"""Which server is measured, and how is it asked? An address, a key from the environment or a file, the model's name, its counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from resolver.diagnostics import UsageError
+from resolver.measure.metrics import Counters, parse
+from resolver.measure.stream import Answer, read
+from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object
+from resolver.serving.secrets import Secret
+
+WAIT = 1800.0  # seconds for one answer: a cold prompt of 240,000 tokens takes minutes on the smallest card
+TEMPLATE = {"enable_thinking": False}
+"""What every chat asks of the template: a model that thinks aloud first would be timed and graded for its thoughts."""
+Message = Mapping[str, Any]
+
+
+class NotMeasurable(Exception):
+    """The server lacks what a tool needs, or is none; the text says what, and `fix` what to do."""
+
+    def __init__(self, message: str, fix: str) -> None:
+        """Take both texts, one sentence each."""
+        super().__init__(message)
+        self.message, self.fix = message, fix
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who answers: the model's name, its path on that machine, the longest context, the engine's version, when it started."""
+
+    model: str
+    root: str
+    max_model_len: int
+    version: str
+    boot: float
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return {
+            "model": self.model,
+            "root": self.root,
+            "max_model_len": self.max_model_len,
+            "version": self.version,
+            "boot": self.boot,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that is measured.
+
+    Attributes:
+        client: where it listens, and the key.
+        model: the name under which it serves its model.
+    """
+
+    client: Client
+    model: str
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        host = self.client.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.client.port}"
+
+    def identity(self) -> Identity:
+        """Ask who it is.
+
+        Raises:
+            NotMeasurable: nobody answers there, or it does not serve the model.
+        """
+        try:
+            answer = as_object(*self.client.get("/v1/models"))
+        except NoAnswer as error:
+            raise NotMeasurable(f"nobody answers at {self.url} ({error})", "start it with `launch.py serve`") from None
+        except BadAnswer as error:
+            denied = "status 401" in str(error)
+            fix = (
+                "set VLLM_API_KEY, or write the key into api_key.txt" if denied else "name an OpenAI-compatible server"
+            )
+            raise NotMeasurable(f"{self.url} does not say which models it serves: {error}", fix) from None
+        listed = answer.get("data")
+        models = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        found = next((entry for entry in models if entry.get("id") == self.model), None)
+        if found is None:
+            names = ", ".join(str(entry.get("id")) for entry in models) or "nothing"
+            raise NotMeasurable(f"{self.url} does not serve {self.model}: it serves {names}", "name another server")
+        longest = found.get("max_model_len")
+        try:
+            version = as_object(*self.client.get("/version")).get("version")
+        except (NoAnswer, BadAnswer):
+            version = None
+        return Identity(
+            self.model,
+            str(found.get("root") or ""),
+            longest if isinstance(longest, int) else 0,
+            version if isinstance(version, str) else "",
+            self.counters().boot,
+        )
+
+    def counters(self) -> Counters:
+        """Read /metrics; a server without the page has no counters."""
+        try:
+            status, body = self.client.get("/metrics")
+        except (NoAnswer, BadAnswer):
+            return Counters()
+        return parse(body.decode("utf-8", errors="replace")) if status == 200 else Counters()
+
+    def tokens_of_chat(self, messages: Sequence[Message]) -> int:
+        """Count the tokens of a chat after the template, as the server itself counts them.
+
+        Raises:
+            NotMeasurable: it has no /tokenize, or that answers wrongly.
+        """
+        return self._tokenize({"messages": list(messages), "chat_template_kwargs": TEMPLATE})[0]
+
+    def tokens_of_text(self, text: str) -> list[int]:
+        """Return the ids of a text's tokens.
+
+        Raises:
+            NotMeasurable: see tokens_of_chat.
+        """
+        return self._tokenize({"prompt": text, "add_special_tokens": False})[1]
+
+    def _tokenize(self, body: Mapping[str, Any]) -> tuple[int, list[int]]:
+        try:
+            answer = self.client.post("/tokenize", {"model": self.model, **body})
+        except (NoAnswer, BadAnswer) as error:
+            raise NotMeasurable(
+                f"{self.url} does not count tokens: /tokenize: {error}",
+                "measure a vLLM server: lengths are those that the server itself counts",
+            ) from None
+        count, tokens = answer.get("count"), answer.get("tokens")
+        if not isinstance(count, int) or not isinstance(tokens, list) or count != len(tokens):
+            raise NotMeasurable(f"{self.url} answers /tokenize without a count and its tokens", "measure a vLLM server")
+        return count, tokens
+
+    def chat(self, messages: Sequence[Message], limit: int, exact: bool = False, **more: Any) -> Answer:
+        """Ask a chat, greedily, streamed.
+
+        Args:
+            messages: the chat.
+            limit: the most tokens of the answer.
+            exact: go on to the limit, whatever the model says.
+            more: further fields of the request.
+        """
+        body = {"messages": list(messages), "chat_template_kwargs": TEMPLATE, **more}
+        return self._ask("/v1/chat/completions", body, limit, exact)
+
+    def _ask(self, path: str, body: Mapping[str, Any], limit: int, exact: bool) -> Answer:
+        whole = {
+            "model": self.model,
+            "max_tokens": limit,
+            "temperature": 0,
+            "stream": True,
+            "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+            **({"ignore_eos": True, "min_tokens": limit} if exact else {}),
+            **body,
+        }
+
+        def events() -> Iterator[str]:
+            return self.client.stream(path, whole)
+
+        return read(events, limit, exact=exact)
+
+
+def from_url(url: str, key: Secret | None, model: str | None = None, wait: float = WAIT) -> Server:
+    """Return the server at an address; without a model's name, the only one that it serves.
+
+    Raises:
+        UsageError: the address is none that can be asked.
+        NotMeasurable: nobody answers, or there is not exactly one model.
+    """
+    try:
+        parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    if not host or parts.path.rstrip("/") not in ("", "/v1") or parts.query or parts.username or parts.password:
+        raise UsageError("--url is no address of a server", "write --url http://127.0.0.1:8000, for example")
+    if parts.scheme != "http":
+        raise UsageError(
+            f"--url speaks {parts.scheme[:10]}, and only http is measured",
+            "measure on the machine of the server itself, so that TLS and the network are not timed",
+        )
+    client = Client(host, port or 80, key, wait)
+    if model is None:
+        server = Server(client, "")
+        try:
+            listed = as_object(*client.get("/v1/models")).get("data")
+        except NoAnswer as error:
+            raise NotMeasurable(
+                f"nobody answers at {server.url} ({error})", "start it with `launch.py serve`, or name another --url"
+            ) from None
+        except BadAnswer as error:
+            denied = "status 401" in str(error)
+            fix = (
+                "set VLLM_API_KEY, or write the key into api_key.txt" if denied else "name an OpenAI-compatible server"
+            )
+            raise NotMeasurable(f"{server.url} does not say which models it serves: {error}", fix) from None
+        names = (
+            [str(entry.get("id")) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        )
+        if not names:
+            raise NotMeasurable(f"{server.url} serves no model", "name another --url")
+        model = names[0]
+    return Server(client, model)
