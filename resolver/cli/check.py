@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from resolver.analysis import findings
+from resolver.analysis import Finding, findings
 from resolver.cli import check_questions
 from resolver.cli.options import Line
 from resolver.cli.start import OK, REFUSED, put
@@ -26,15 +26,20 @@ def run(line: Line) -> int:
         from resolver.cli import check_engine
 
         return check_engine.run(line, resolver)
-    report = _report(resolver, line.given("--origins"))
-    if line.given("--json"):
+    report, found = _report(resolver, line.given("--origins"))
+    if line.given("--sarif"):
+        from resolver.views.sarif import sarif
+
+        put(dump(sarif(found)))
+    elif line.given("--json"):
         put(dump(report))
     else:
         _show(report, stdout_page(), line)
     return OK if report["ok"] else REFUSED
 
 
-def _report(resolver: Resolver, with_origins: bool) -> dict[str, Any]:
+def _report(resolver: Resolver, with_origins: bool) -> tuple[dict[str, Any], list[Finding]]:
+    """What was checked as plain data, and the findings as they are."""
     rules = resolver.rules
     outcomes = list(run_examples(resolver))
     wrong = [
@@ -71,7 +76,7 @@ def _report(resolver: Resolver, with_origins: bool) -> dict[str, Any]:
         ]
         report["unknown_origins"] = strangers
         report["ok"] = report["ok"] and not strangers and all(o.fine for o in found)
-    return report
+    return report, analysed
 
 
 def _show(report: dict[str, Any], page: Page, line: Line) -> None:

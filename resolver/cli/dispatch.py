@@ -108,6 +108,7 @@ COMMANDS = {
                 "--implies",
                 "--disjoint",
                 "--equivalent",
+                "--sarif",
                 "--json",
                 *TALK,
             ),

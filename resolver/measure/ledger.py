@@ -71,7 +71,7 @@ def record_id(measurement: Measurement, provenance: Provenance) -> str:
     """A name that tells arm, metric, context and day, and ends in letters made from the whole content."""
     content = json.dumps([measurement.as_json(), provenance.as_json()], sort_keys=True)
     parts = [provenance.arm or "server", measurement.metric]
-    context = measurement.conditions.get("context_tokens")
+    context = measurement.conditions.get("context")
     if isinstance(context, int) and not isinstance(context, bool):
         parts.append(f"{context // 1000}k" if context >= 1000 else str(context))
     parts += [provenance.date.replace("-", ""), hashlib.sha256(content.encode()).hexdigest()[:6]]

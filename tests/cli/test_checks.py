@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from resolver.analysis.finding import KINDS
 from resolver.compile import open_resolver
 from resolver.resolve import Resolver
 from resolver.views.check_examples import run_examples
@@ -110,3 +111,11 @@ def test_an_engine_that_nobody_knows(cli: Cli) -> None:
     ran = cli.run("check", "--engine", "0.99.0")
     assert ran.status == 2
     assert "engine '0.99.0' is not known" in ran.err
+
+
+def test_sarif_is_one_document(cli: Cli) -> None:
+    ran = cli.run("check", "--sarif")
+    data = json.loads(ran.out)
+    assert data["version"] == "2.1.0"
+    assert ran.status == 0
+    assert all(r["ruleId"] in KINDS for r in data["runs"][0]["results"])
