@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,17 +60,30 @@ def make(resolution: Resolution) -> Plan:
     environ = secrets.with_key(
         engine_environment(resolution, root), root / secrets.FILE, resolution.setting("api_key_source") is not None
     )
-    key = _first(given.get("api_key")) or environ.get(secrets.VARIABLE)
-    host, port = _given(resolution, "host", "bind_host"), int(_given(resolution, "port", "port"))
-    _check_free(host, port)
-    target = Target(
-        Client(host, port, secrets.Secret(key) if key else None),
+    target = target_of(resolution, environ)
+    _check_free(target.client.host, target.client.port)
+    keep = resolution.lookup("vllm_offload_keep_shm") == "on"
+    return Plan(Order(argv, environ, root, keep), target)
+
+
+def target_of(resolution: Resolution, environ: Mapping[str, str]) -> Target:
+    """Where the launch listens and what it serves there.
+
+    Args:
+        resolution: the launch.
+        environ: an environment with the API key in it, if there is one.
+    """
+    key = _first(resolution.passthrough.last.get("api_key")) or environ.get(secrets.VARIABLE)
+    return Target(
+        Client(
+            _given(resolution, "host", "bind_host"),
+            int(_given(resolution, "port", "port")),
+            secrets.Secret(key) if key else None,
+        ),
         _given(resolution, "served_model_name", "served_model_name"),
         str(resolution.setting("served_model")),
         resolution.lookup("tools") == "on" or "enable_auto_tool_choice" in resolution.passthrough.flags,
     )
-    keep = resolution.lookup("vllm_offload_keep_shm") == "on"
-    return Plan(Order(argv, environ, root, keep), target)
 
 
 def _first(value: Any) -> str:
