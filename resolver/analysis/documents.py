@@ -13,6 +13,7 @@ from resolver.diagnostics import Position
 from resolver.model import Example
 from resolver.resolve import Resolver
 from resolver.views.check_examples import DEFAULT_MACHINE, Outcome, run_examples
+from resolver.yaml12 import read
 
 _FIGURE = re.compile(r"\bid: \"?([A-Za-z0-9][A-Za-z0-9._-]*)\"?")
 _ENGINE = re.compile(r"\bengine: \"?([0-9][0-9.]*)\"?")
@@ -49,7 +50,7 @@ def examples(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> I
 
 
 def known_figures(root: Path) -> dict[str, str | None] | None:
-    """The figures of rules/evidence/ and the engine each was measured on; None when there is no such folder."""
+    """The figures of rules/evidence/ and beside arms, and the engine each was measured on; None when there is no such folder."""
     folder = root / "rules" / "evidence"
     if not folder.is_dir():
         return None
@@ -59,6 +60,9 @@ def known_figures(root: Path) -> dict[str, str | None] | None:
             if name := _FIGURE.search(piece[:200]):
                 engine = _ENGINE.search(piece)
                 found[name.group(1)] = engine.group(1) if engine else None
+    for arm in read(root / "profiles.yaml", "profiles.yaml").data["arms"].values():
+        for item in arm.get("evidence", ()):
+            found[item["id"]] = item.get("engine")
     return found
 
 
@@ -85,7 +89,9 @@ def figures(resolver: Resolver) -> Iterator[Finding]:
         witness = Witness(as_request(resolver, example), f"{owner} speaks here") if example else None
         for name in names:
             if name not in known:
-                message = f"{owner} rests on the figure {name}, which rules/evidence/ does not have"
+                message = (
+                    f"{owner} rests on the figure {name}, which nothing in rules/evidence/ or profiles.yaml is called"
+                )
                 yield Finding("figures", owner, message, position, "add the figure, or name another", witness)
         measured = [_version(e) for name in names if (e := known.get(name))]
         if since and measured and all(m and m < (_version(since) or ()) for m in measured):

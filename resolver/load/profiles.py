@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from resolver.conditions import ALWAYS, All, Condition, Leaf, Not, Path
+from resolver.load import beside_arms
 from resolver.load.collect import Collector, text_of, words
 from resolver.load.examples import read_examples
 from resolver.model import Arm, Guard, Profile
@@ -36,6 +37,7 @@ def read_arms(document: Document, collect: Collector) -> tuple[dict[str, Arm], l
         for i, need in enumerate([{"is": needs}] if isinstance(needs, dict) else needs):
             where = (*path, "needs") if isinstance(needs, dict) else (*path, "needs", i)
             guards.append(_need(document, arm, need, where, i, collect))
+    beside_arms.check_ids(document.data["arms"], document, collect)
     return arms, guards
 
 
@@ -50,9 +52,8 @@ def _arm(document: Document, name: str, data: dict[str, Any], path: Path, collec
     if not examples.get("passed_over"):
         collect.fail("arm", f"{name}: missing example: passed_over", position, "add `examples: {passed_over: [...]}`")
     when = condition("when") or ALWAYS
-    measured = {str(k): v for k, v in data.get("measured", {}).items()}
     capabilities = _capabilities(when)
-    for capability in measured:
+    for capability in map(str, data.get("measured", {})):
         if capability not in capabilities:
             collect.fail(
                 "arm",
@@ -68,8 +69,8 @@ def _arm(document: Document, name: str, data: dict[str, Any], path: Path, collec
         chosen_by=condition("chosen_by"),
         eligible=condition("eligible"),
         capabilities=capabilities,
-        measured=measured,
-        figures=words(data.get("figures")),
+        measured=beside_arms.read_measured(document, data, path, capabilities, collect),
+        figures=beside_arms.read_ids(document, data, path, collect),
         origins=words(data.get("origin")),
         taken=read_examples(document, examples.get("taken"), (*path, "examples", "taken")),
         passed_over=read_examples(document, examples.get("passed_over"), (*path, "examples", "passed_over")),

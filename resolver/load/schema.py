@@ -16,6 +16,7 @@ _TYPES = {
     "array": "a list",
     "string": "text",
     "integer": "a whole number",
+    "number": "a number",
     "boolean": "true or false",
     "null": "nothing",
 }

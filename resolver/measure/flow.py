@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ._/+()-]*[A-Za-z0-9)]|[A-Za-z]")
-_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"})
+_WORDS = frozenset({"yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"})
 
 
 def flow(data: Any) -> str:

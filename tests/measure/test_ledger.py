@@ -24,7 +24,7 @@ ON = Provenance(
 
 
 def speed(value: float = 68.1, context: int = 112000, **more: object) -> Measurement:
-    parts = {"n": 5, "conditions": {"context_tokens": context, "streams": 1}, "method": "decode", **more}
+    parts = {"n": 5, "conditions": {"context": context, "streams": 1}, "method": "decode", **more}
     return Measurement("decode_tok_s", value, "tok/s", **parts)  # type: ignore[arg-type]
 
 
