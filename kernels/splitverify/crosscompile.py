@@ -18,6 +18,7 @@ import torch
 
 from splitverify.layout import FORMAT_NAMES, INT8, CacheView, content_size, view_cache
 from splitverify.ops.config import KernelConfig
+from splitverify.ops.prefill_config import PrefillConfig
 
 SHARED_LIMIT = {80: 163 << 10, 86: 99 << 10, 89: 99 << 10, 90: 227 << 10, 100: 227 << 10, 120: 99 << 10}
 """Shared memory one block may have, in bytes, by compute capability times ten. Source: CUDA programming guide."""
@@ -72,35 +73,23 @@ def _ptxas(arch: int) -> str:
     return get_ptxas(arch).path
 
 
-def compile_launch(launch: Launch, arch: int) -> Resources:
-    """Compile ``launch`` for compute capability ``arch`` / 10. Raises what triton raises when it cannot."""
+def compile_kernel(kernel: Any, types: dict[str, str], consts: dict[str, Any], aligned: list[str], warps: int, stages: int,
+                   arch: int) -> Resources:
+    """Compile a Triton kernel for compute capability ``arch`` / 10. Raises what triton raises when it cannot.
+
+    ``types`` are those of the run-time arguments, ``aligned`` which of them the launcher would find to be multiples of 16.
+    """
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from splitverify.ops.split_kernel import split_attention
-    from splitverify.ops.verify_attention import kernel_constants
-
-    cache = launch.cache()
-    consts: dict[str, Any] = kernel_constants(cache, launch.num_heads, launch.config, launch.causal, launch.window,
-                                              torch.bfloat16, interpret=False)
-    element = {"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[launch.fmt]
-    types = dict(q_ptr="*bf16", data_ptr=element, scales_ptr="*fp32" if FORMATS[launch.fmt] == INT8 else "*i32",
-                 k_scale_ptr="*fp32", v_scale_ptr="*fp32", block_table_ptr="*i32", seq_lens_ptr="*i32",
-                 query_start_ptr="*i32", part_ptr="*fp32", part_ml_ptr="*fp32", out_ptr="*bf16", score_scale="fp32", stride_qt="i32",
-                 stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64", scale_stride_block="i64", stride_bt="i32", segments="i32", query_tiles="i32")
-    names = split_attention.arg_names
-    # What the launcher would find by itself: allocations and these strides are multiples of 16.
-    aligned = ["q_ptr", "data_ptr", "scales_ptr", "part_ptr", "part_ml_ptr", "out_ptr", "stride_qt", "stride_qh", "stride_ot",
-               "stride_oh", "stride_block"]
-    if launch.layout == "planar":
-        aligned.append("scale_stride_block")
-    source = ASTSource(split_attention, {n: types.get(n, "constexpr") for n in names},
+    names = kernel.arg_names
+    source = ASTSource(kernel, {n: types.get(n, "constexpr") for n in names},
                        constexprs={(names.index(n),): v for n, v in consts.items()},
                        attrs={(names.index(n),): [["tt.divisibility", 16]] for n in aligned})
-    kernel = triton.compile(source, target=GPUTarget("cuda", arch, 32),
-                            options=dict(num_warps=launch.config.warps, num_stages=launch.config.stages))
-    ptx = kernel.asm["ptx"]
+    built = triton.compile(source, target=GPUTarget("cuda", arch, 32),
+                                 options=dict(num_warps=warps, num_stages=stages))
+    ptx = built.asm["ptx"]
     with tempfile.TemporaryDirectory() as tmp:
         path = Path(tmp, "k.ptx")
         path.write_text(ptx)
@@ -115,5 +104,45 @@ def compile_launch(launch: Launch, arch: int) -> Resources:
         raise RuntimeError(f"ptxas said nothing of registers: {done.stderr[-400:]}")
     loads = Counter(re.findall(r"ld\.global[\w:.]*", ptx))
     loads.update(f"cp.async {int(n, 16)}" for n in re.findall(r"cp\.async\.c[ag][^;]*?, (0x[0-9a-f]+)", ptx))
-    return Resources(int(regs[1]), int(spills[1]), kernel.metadata.shared, arch,
+    return Resources(int(regs[1]), int(spills[1]), built.metadata.shared, arch,
                      Counter(re.findall(r"mma\.sync[\w.]*|wgmma\.mma_async[\w.]*", ptx)), loads)
+
+
+def compile_launch(launch: Launch, arch: int) -> Resources:
+    """Compile ``launch`` for compute capability ``arch`` / 10. Raises what triton raises when it cannot."""
+    from splitverify.ops.split_kernel import split_attention
+    from splitverify.ops.verify_attention import kernel_constants
+
+    cache = launch.cache()
+    consts: dict[str, Any] = kernel_constants(cache, launch.num_heads, launch.config, launch.causal, launch.window,
+                                              torch.bfloat16, interpret=False)
+    element = {"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[launch.fmt]
+    types = dict(q_ptr="*bf16", data_ptr=element, scales_ptr="*fp32" if FORMATS[launch.fmt] == INT8 else "*i32",
+                 k_scale_ptr="*fp32", v_scale_ptr="*fp32", block_table_ptr="*i32", seq_lens_ptr="*i32",
+                 query_start_ptr="*i32", part_ptr="*fp32", part_ml_ptr="*fp32", out_ptr="*bf16", score_scale="fp32", stride_qt="i32",
+                 stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64", scale_stride_block="i64", stride_bt="i32", segments="i32", query_tiles="i32")
+    # What the launcher would find by itself: allocations and these strides are multiples of 16.
+    aligned = ["q_ptr", "data_ptr", "scales_ptr", "part_ptr", "part_ml_ptr", "out_ptr", "stride_qt", "stride_qh", "stride_ot",
+               "stride_oh", "stride_block"]
+    if launch.layout == "planar":
+        aligned.append("scale_stride_block")
+    return compile_kernel(split_attention, types, consts, aligned, launch.config.warps, launch.config.stages, arch)
+
+
+def compile_prefill(launch: Launch, config: PrefillConfig, scores: str, arch: int, longer_than: int = 0) -> Resources:
+    """Compile the prefill kernel for ``launch``'s layer and cache (its own config is not read)."""
+    from splitverify.ops.prefill_attention import prefill_constants
+    from splitverify.ops.prefill_kernel import prefill
+
+    consts = prefill_constants(launch.cache(), launch.num_heads, config, scores, longer_than, torch.bfloat16,
+                               interpret=False)
+    types = dict(q_ptr="*bf16", data_ptr={"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[launch.fmt],
+                 scales_ptr="*fp32" if FORMATS[launch.fmt] == INT8 else "*i32", k_scale_ptr="*fp32", v_scale_ptr="*fp32",
+                 block_table_ptr="*i32", seq_lens_ptr="*i32", query_start_ptr="*i32", out_ptr="*bf16", score_scale="fp32",
+                 stride_qt="i32", stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64",
+                 scale_stride_block="i64", stride_bt="i32", requests="i32")
+    aligned = ["q_ptr", "data_ptr", "scales_ptr", "out_ptr", "stride_qt", "stride_qh", "stride_ot", "stride_oh",
+               "stride_block"]
+    if launch.layout == "planar":
+        aligned.append("scale_stride_block")
+    return compile_kernel(prefill, types, consts, aligned, config.warps, config.stages, arch)

@@ -22,7 +22,7 @@ import vllm.platforms
 
 Scenario = dict[str, Any]
 DTYPES = {"bf16": "auto", "fp8": "fp8", "int8": "int8_per_token_head"}
-SWITCHES = ("VLLM_SPEC_DECODE_ATTN", "VLLM_SPEC_DECODE_ATTN_QMAX", "FA2_FP8KV", "VLLM_BATCH_INVARIANT")
+SWITCHES = ("VLLM_SPEC_DECODE_ATTN", "VLLM_SPEC_DECODE_ATTN_QMAX", "VLLM_PREFILL_ATTN", "FA2_FP8KV", "VLLM_BATCH_INVARIANT")
 CALLS: list[str] = []
 LINES: list[str] = []
 

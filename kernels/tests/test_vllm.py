@@ -46,8 +46,14 @@ def test_switch_overrides_both_backends(site: Path) -> None:
     assert paths["TRITON_ATTN"] == "splitverify.plugin.overrides.VerifyTritonAttentionBackend"
 
 
-def test_a_wrong_switch_turns_it_off(site: Path) -> None:
-    paths = child(site, "plugins", {"cuda": True}, VLLM_SPEC_DECODE_ATTN="1", VLLM_SPEC_DECODE_ATTN_QMAX="99")["paths"]
+def test_the_prefill_switch_overrides_both_backends(site: Path) -> None:
+    paths = child(site, "plugins", {"cuda": True}, VLLM_PREFILL_ATTN="fp16")["paths"]
+    assert "splitverify" in paths["FLASH_ATTN"] and "splitverify" in paths["TRITON_ATTN"]
+
+
+@pytest.mark.parametrize("switch", [dict(VLLM_SPEC_DECODE_ATTN_QMAX="99"), dict(VLLM_PREFILL_ATTN="int4")])
+def test_a_wrong_switch_turns_it_off(site: Path, switch: dict[str, str]) -> None:
+    paths = child(site, "plugins", {"cuda": True}, VLLM_SPEC_DECODE_ATTN="1", **switch)["paths"]
     assert paths["CUSTOM"] is None and "splitverify" not in paths["FLASH_ATTN"]
 
 
@@ -91,6 +97,8 @@ def test_fa2_fp8_is_accepted_where_flash_attention_has_none(site: Path) -> None:
 def test_the_impl_stores_and_verifies(site: Path, fmt: str, layout: str) -> None:
     found = child(site, "layer", dict(fmt=fmt, layout=layout), TRITON_INTERPRET="1")
     assert found["wrong"] is None and found["padding_untouched"]
+    assert found["prefill_wrong"] is None and found["prefilled"] and not found["fell_back"]
+    assert found["prefill_scores"] == ("exact8" if fmt == "int8_per_token_head" else "plain")
     if layout == "inline":
         assert found["same_bytes"], "our store and vLLM's leave different bytes"
 

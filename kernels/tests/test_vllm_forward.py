@@ -18,6 +18,8 @@ pytestmark = pytest.mark.skipif(not PYTHON, reason="SPLITVERIFY_TEST_VLLM_PYTHON
 FLASH, TRITON = dict(backend="FLASH_ATTN"), dict(backend="TRITON_ATTN")
 FA2_FP8 = dict(backend="FLASH_ATTN", load={"FA2_FP8KV": "1"}, case=dict(fmt="fp8"))
 LONG = dict(lens=[40, 30], q=[20, 2])
+PROMPT = dict(lens=[80, 30], q=[70, 2])
+PREFILL = {"VLLM_PREFILL_ATTN": "fp16"}
 
 # Ours: the result is the reference's.
 OURS: dict[str, dict[str, Any]] = {
@@ -35,6 +37,9 @@ OURS: dict[str, dict[str, Any]] = {
     "flash, as many queries as QMAX": dict(FLASH, load={"VLLM_SPEC_DECODE_ATTN": "1", "VLLM_SPEC_DECODE_ATTN_QMAX": "8"}),
     "flash, QMAX raised": dict(FLASH, load={"VLLM_SPEC_DECODE_ATTN": "1", "VLLM_SPEC_DECODE_ATTN_QMAX": "32"},
                                case=LONG),
+    "triton, prefill asked for": dict(TRITON, load=PREFILL, case=dict(lens=[40], q=[40])),
+    "triton, prefill asked for, int8": dict(TRITON, load=PREFILL, case=dict(fmt="int8", **PROMPT)),
+    "flash, prefill asked for": dict(FLASH, load={"VLLM_PREFILL_ATTN": "fp16", "VLLM_SPEC_DECODE_ATTN": "1"}, case=PROMPT),
     "FA2_FP8KV, verify": FA2_FP8,
     "FA2_FP8KV, prefill in a mixed batch": dict(FA2_FP8, case=dict(fmt="fp8", **LONG)),
     "FA2_FP8KV, verify path on as well": dict(FA2_FP8, load={"FA2_FP8KV": "1", "VLLM_SPEC_DECODE_ATTN": "1"}),
@@ -46,6 +51,9 @@ THEIRS: dict[str, tuple[dict[str, Any], str]] = {
     "triton, prefill": (dict(TRITON, case=dict(lens=[40], q=[40])), "more than 16 query tokens a request"),
     "flash, mixed batch": (dict(FLASH, case=LONG), "more than 16 query tokens a request"),
     "triton, mixed batch, int8": (dict(TRITON, case=dict(fmt="int8", **LONG)), "more than 16 query tokens a request"),
+    "triton, prefill with a window": (dict(TRITON, load=PREFILL, case=dict(window=24, **PROMPT)),
+                                      "more than 16 query tokens a request in a layer with a window"),
+    "triton, verify with the prefill path alone": (dict(TRITON, load=PREFILL), "VLLM_SPEC_DECODE_ATTN is not set"),
     "flash, beyond QMAX": (dict(FLASH, load={"VLLM_SPEC_DECODE_ATTN": "1", "VLLM_SPEC_DECODE_ATTN_QMAX": "7"}),
                            "more than 7 query tokens a request"),
     "flash, switched off afterwards": (dict(FLASH, later={"VLLM_SPEC_DECODE_ATTN": "0"}),

@@ -38,6 +38,7 @@ def layer_run(fmt: str, layout: str) -> dict[str, Any]:
     from splitverify.layout import FP8, INT8, view_cache
     from splitverify.ops.verify_attention_ref import verify_attention_ref
     from splitverify.plugin.custom import SplitVerifyBackend, SplitVerifyImpl
+    from splitverify.plugin.fallbacks import COUNTS
     from splitverify.plugin.runner import FORMAT_OF_DTYPE
     from vllm.config import VllmConfig, set_current_vllm_config
     from vllm.v1.attention.ops.triton_reshape_and_cache_flash import (
@@ -84,6 +85,20 @@ def layer_run(fmt: str, layout: str) -> dict[str, Any]:
                                k_scale=layer._k_scale, v_scale=layer._v_scale)
     result["wrong"] = why_wrong(out[:5], ref, float(v.abs().max()))
     result["padding_untouched"] = bool(torch.isnan(out[5].float()).all())
+    # A prefill of the whole sequence, a request of two tokens beside it: one launch of the prefill kernel.
+    q = torch.randn(46, 4, 128, generator=generator).bfloat16()
+    meta = types.SimpleNamespace(
+        num_actual_tokens=46, max_query_len=44, max_seq_len=44, use_cascade=False, causal=True,
+        query_start_loc=torch.tensor([0, 44, 46], dtype=torch.int32), seq_lens=torch.tensor([44, 30], dtype=torch.int32),
+        block_table=torch.tensor([[1, 2], [1, 2]], dtype=torch.int32), slot_mapping=slots)
+    impl.runner.multiprocessors = 1                                # or a batch this small would be split
+    out = torch.full_like(q, float("nan"))
+    before = dict(COUNTS)
+    impl.forward(layer, q, q, q, kv_cache, meta, out)
+    ref = verify_attention_ref(q, cache, meta.block_table, meta.seq_lens, meta.query_start_loc, scale=0.088,
+                               k_scale=layer._k_scale, v_scale=layer._v_scale)
+    result.update(prefill_wrong=why_wrong(out, ref, float(v.abs().max())), prefill_scores=impl.runner.scores,
+                  prefilled=impl.runner.prefills(46, 44, 2, True), fell_back=dict(COUNTS) != before)
     return result
 
 

@@ -47,19 +47,20 @@ def register() -> list[str]:
         return []
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
-    from splitverify.plugin.switches import fa2_fp8_wanted, int8_layout, query_max, verify_path_wanted
+    from splitverify.plugin.switches import fa2_fp8_wanted, int8_layout, prefill_scores, query_max, verify_path_wanted
 
     try:
-        query_max(), int8_layout()
+        query_max(), int8_layout(), prefill_scores()
     except ValueError as error:
         logger.warning("splitverify stays off: %s", error)
         return []
     taken = ["CUSTOM"]
     register_backend(AttentionBackendEnum.CUSTOM, CUSTOM)
-    if verify_path_wanted() or fa2_fp8_wanted():
+    ours_inside = verify_path_wanted() or prefill_scores() is not None
+    if ours_inside or fa2_fp8_wanted():
         register_backend(AttentionBackendEnum.FLASH_ATTN, FLASH)
         taken.append("FLASH_ATTN")
-    if verify_path_wanted():
+    if ours_inside:
         register_backend(AttentionBackendEnum.TRITON_ATTN, TRITON)
         taken.append("TRITON_ATTN")
     logger.info("splitverify serves %s", ", ".join(taken))

@@ -111,7 +111,7 @@ class SplitVerifyMetadataBuilder(TritonAttentionMetadataBuilder):
 
 
 class SplitVerifyImpl(VerifyLayer, TritonAttentionImpl):
-    """Stores with our kernel, verifies with our kernel; a prefill goes to vLLM's where that can read the cache."""
+    """Stores, verifies and prefills with our kernels. What ours cannot prefill goes to vLLM's where that can read the cache."""
 
     def __init__(self, num_heads: int, head_size: int, scale: float, num_kv_heads: int,
                  alibi_slopes: list[float] | None, sliding_window: int | None, kv_cache_dtype: str,
@@ -140,7 +140,7 @@ class SplitVerifyImpl(VerifyLayer, TritonAttentionImpl):
         if reason is not None and self.ours_alone:
             raise NotImplementedError(f"CUSTOM (splitverify): {reason}, and no other kernel reads this cache")
         if reason is None and not self.ours_alone:
-            reason = self.too_long(attn_metadata)
+            reason = self.why_no_prefill(attn_metadata) if self.is_long(attn_metadata) else None
         if reason is None:
             return self.attend(layer, query, kv_cache, attn_metadata, output)
         fall_back("CUSTOM", reason)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the three attention impls share: a runner, and the reasons for which a call is left to vLLM's kernel."""
+"""What the three attention impls share: a runner, and the reasons for which a call is left to vLLM's kernels."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from splitverify.plugin.runner import FORMAT_OF_DTYPE, LayerRunner
-from splitverify.plugin.switches import query_max
+from splitverify.plugin.switches import prefill_scores, query_max
 from splitverify.selection import NoTable
 
 
@@ -51,7 +51,7 @@ class VerifyLayer:
                     head_size=self.head_size, scale=self.scale,  # type: ignore[attr-defined]
                     kv_cache_dtype=kv_cache_dtype, layout=layout, window=left + 1 if left >= 0 else 0,
                     query_max=query_max(), max_length=max_model_len(),
-                    device=layer_device())
+                    device=layer_device(), asked=prefill_scores())
             except NoTable as error:
                 self.off = str(error)
 
@@ -91,11 +91,19 @@ class VerifyLayer:
                 return name
         return None
 
-    def too_long(self, metadata: Any) -> str | None:
-        """Why a call is a prefill to us, or None."""
+    def is_long(self, metadata: Any) -> bool:
+        """Whether a call has more query tokens a request than a verify step."""
         assert self.runner is not None
-        if metadata.max_query_len > self.runner.query_max:
-            return f"more than {self.runner.query_max} query tokens a request"
+        return bool(metadata.max_query_len > self.runner.query_max)
+
+    def why_no_prefill(self, metadata: Any) -> str | None:
+        """Why our prefill kernel cannot take a long call, or None."""
+        assert self.runner is not None
+        long = f"more than {self.runner.query_max} query tokens a request"
+        if self.runner.window:
+            return f"{long} in a layer with a window"
+        if not metadata.causal:
+            return f"{long} that are not causal"
         return None
 
     def attend(self, layer: Any, query: torch.Tensor, kv_cache: torch.Tensor, metadata: Any,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verify path under FLASH_ATTN and TRITON_ATTN: vLLM's backends, with our kernel for the calls it can serve."""
+"""The verify and prefill paths under FLASH_ATTN and TRITON_ATTN: vLLM's backends, our kernels for calls they can serve."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from vllm.v1.attention.backends.triton_attn import (
 
 from splitverify.plugin.fallbacks import fall_back
 from splitverify.plugin.layer import VerifyLayer
-from splitverify.plugin.switches import fa2_fp8_wanted, query_max, verify_path_wanted
+from splitverify.plugin.switches import fa2_fp8_wanted, prefill_scores, query_max, verify_path_wanted
 
 FP8_DTYPES = ("fp8", "fp8_e4m3")
 
@@ -48,13 +48,21 @@ class _VerifyForward(VerifyLayer):
         if reason is not None and self.ours_alone:
             raise NotImplementedError(f"{self.backend_name} with FA2_FP8KV: {reason}, and no other kernel reads fp8")
         if reason is None and not self.ours_alone:
-            reason = None if verify_path_wanted() else "VLLM_SPEC_DECODE_ATTN is not set"
-            reason = reason or self.too_long(attn_metadata)
+            reason = self._why_not_asked(attn_metadata)
         if reason is None:
             return self.attend(layer, query, kv_cache, attn_metadata, output)
         fall_back(self.backend_name, reason)
         return super().forward(  # type: ignore[misc, no-any-return]
             layer, query, key, value, kv_cache, attn_metadata, output, output_scale, output_block_scale)
+
+    def _why_not_asked(self, metadata: Any) -> str | None:
+        """Why nobody asked for our path in this call, or why our kernel for it cannot take it; None when it may."""
+        if not self.is_long(metadata):
+            return None if verify_path_wanted() else "VLLM_SPEC_DECODE_ATTN is not set"
+        if prefill_scores() is None:
+            assert self.runner is not None
+            return f"more than {self.runner.query_max} query tokens a request, and VLLM_PREFILL_ATTN is not set"
+        return self.why_no_prefill(metadata)
 
 
 class _VerifyGraphs:
@@ -94,7 +102,7 @@ class VerifyTritonAttentionImpl(_VerifyForward, TritonAttentionImpl):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.set_up(self.kv_cache_dtype, "inline")
-        if self.off is None and verify_path_wanted():
+        if self.off is None and (verify_path_wanted() or prefill_scores() is not None):
             self.supports_quant_query_input = False                # vLLM's kernel reads an fp8 cache with such q as well
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an attention layer needs of the kernels, without a word of vLLM: config, scratch, cache view, the call."""
+"""What an attention layer needs of the kernels, without a word of vLLM: configs, scratch, cache view, the calls."""
 
 from __future__ import annotations
 
@@ -8,14 +8,25 @@ from dataclasses import replace
 import torch
 
 from splitverify.layout import FORMAT_NAMES, FP8, INT8, UNQUANTIZED, CacheView, view_cache
+from splitverify.ops.limits import MAX_QUERY_LEN
+from splitverify.ops.prefill_attention import prefill_attention
 from splitverify.ops.quantize_store import quantize_store
 from splitverify.ops.scratch import Scratch, allocate_scratch
 from splitverify.ops.verify_attention import unsupported, verify_attention
+from splitverify.prefill_selection import select_prefill
 from splitverify.selection import NoTable, select
 
 FORMAT_OF_DTYPE = {"auto": UNQUANTIZED, "float16": UNQUANTIZED, "bfloat16": UNQUANTIZED, "fp8": FP8, "fp8_e4m3": FP8,
                    "int8_per_token_head": INT8}
 """vLLM's KV cache dtypes that the kernels read."""
+
+
+def scores_of(fmt: int, asked: str | None) -> str:
+    """How a prefill multiplies q and K: as VLLM_PREFILL_ATTN asks, or without changing results beyond rounding."""
+    if asked is None:
+        return "exact8" if fmt == INT8 else "plain"
+    return {"int8": "int8", "fp16": "plain"}[asked]
+
 
 _SCRATCH: dict[tuple[torch.device, int, int], Scratch] = {}
 
@@ -29,14 +40,15 @@ def _shared_scratch(device: torch.device, num_heads: int, head_size: int, slots:
 
 
 class LayerRunner:
-    """Verify attention and KV store of one layer.
+    """Verify attention, prefill attention and KV store of one layer.
 
     Built when the layer is, so that the workspace is part of the memory vLLM profiles and its address never changes.
-    ``max_length`` is the most keys a request can show. Raises :class:`NoTable` where no config ships for this GPU.
+    ``max_length`` is the most keys a request can show, ``asked`` what VLLM_PREFILL_ATTN says. Raises :class:`NoTable` where no config ships for this GPU.
     """
 
     def __init__(self, *, num_heads: int, num_kv_heads: int, head_size: int, scale: float, kv_cache_dtype: str,
-                 layout: str, window: int, query_max: int, max_length: int, device: torch.device) -> None:
+                 layout: str, window: int, query_max: int, max_length: int, device: torch.device,
+                 asked: str | None = None) -> None:
         self.num_heads, self.num_kv_heads, self.head_size = num_heads, num_kv_heads, head_size
         self.scale, self.layout, self.window, self.query_max = scale, layout, window, query_max
         self.fmt = FORMAT_OF_DTYPE[kv_cache_dtype]
@@ -46,6 +58,9 @@ class LayerRunner:
         why = unsupported(num_heads, num_kv_heads, head_size, query_max)
         if why:
             raise NoTable(why)
+        self.scores = scores_of(self.fmt, asked)
+        self.prefill_config = select_prefill(self.capability, head_size=head_size, fmt=FORMAT_NAMES[self.fmt],
+                                             layout=layout, scores=self.scores).config
         # For one request the split is widest; larger batches get fewer segments, so tokens x segments stays about this.
         self.slots = max(q * self._select(q, 1).segments for q in range(1, query_max + 1))
         self.scratch = _shared_scratch(device, num_heads, head_size, self.slots)
@@ -58,11 +73,11 @@ class LayerRunner:
                       max_query_len=query_len, max_length=self.max_length, requests=requests).config
 
     def config(self, tokens: int, query_len: int, requests: int):  # type: ignore[no-untyped-def]
-        """The config of a call. One segment, written directly, for long queries and for batches that fill the GPU."""
+        """The config of a split call. One segment, written directly, for long queries and batches that fill the GPU."""
         key = (tokens, query_len, requests)
         if key not in self._configs:
             config = self._select(min(query_len, self.query_max), requests)
-            segments = min(config.segments, self.slots // max(tokens, 1)) if query_len <= self.query_max else 1
+            segments = min(config.segments, self.slots // max(tokens, 1)) if query_len <= MAX_QUERY_LEN else 1
             self._configs[key] = replace(config, segments=max(segments, 1))
         return self._configs[key]
 
@@ -74,11 +89,24 @@ class LayerRunner:
             self._views[key] = view_cache(kv_cache, self.head_size, self.fmt, self.layout)
         return self._views[key]
 
+    def prefills(self, tokens: int, query_len: int, requests: int, causal: bool) -> bool:
+        """Whether a call is one for the prefill kernel. It does not split keys: a few more query tokens than a verify step
+        has, behind a long context, would leave most of the GPU idle, so they are split while the workspace holds them."""
+        if query_len <= self.query_max or not causal or self.window:
+            return False
+        programs = (tokens * self.num_heads // self.num_kv_heads // self.prefill_config.rows + requests) * self.num_kv_heads
+        return query_len > MAX_QUERY_LEN or 2 * tokens > self.slots or programs >= self.multiprocessors
+
     def attend(self, query: torch.Tensor, kv_cache: torch.Tensor, block_table: torch.Tensor, seq_lens: torch.Tensor,
                query_start_loc: torch.Tensor, out: torch.Tensor, max_query_len: int, causal: bool,
                k_scale: torch.Tensor, v_scale: torch.Tensor) -> None:
         """Write the attention of ``query [T, Hq, D]`` into ``out``, shaped like it."""
-        config = self.config(query.shape[0], max_query_len, query_start_loc.shape[0] - 1)
+        sizes = (query.shape[0], max_query_len, query_start_loc.shape[0] - 1)
+        if self.prefills(*sizes, causal):
+            prefill_attention(query, self.view(kv_cache), block_table, seq_lens, query_start_loc, out, scale=self.scale,
+                              config=self.prefill_config, scores=self.scores, k_scale=k_scale, v_scale=v_scale)
+            return
+        config = self.config(*sizes)
         verify_attention(query, self.view(kv_cache), block_table, seq_lens, query_start_loc, out, self.scratch,
                          scale=self.scale, max_query_len=max_query_len, config=config, causal=causal,
                          window=self.window, k_scale=k_scale, v_scale=v_scale)

@@ -39,3 +39,14 @@ def int8_layout() -> str:
     if text not in ("planar", "inline"):
         raise ValueError(f"SPLITVERIFY_INT8_LAYOUT={text!r} is not planar or inline")
     return text
+
+
+def prefill_scores() -> str | None:
+    """VLLM_PREFILL_ATTN: ``int8`` or ``fp16``, how our prefill kernel multiplies q and K; None where nothing is asked for.
+
+    Raises ``ValueError`` for another word.
+    """
+    text = os.environ.get("VLLM_PREFILL_ATTN", "").strip().lower()
+    if text not in ("", "int8", "fp16"):
+        raise ValueError(f"VLLM_PREFILL_ATTN={text!r} is not int8 or fp16")
+    return text or None
