@@ -33,7 +33,7 @@ COMMANDS = {
         Command(
             "serve",
             "start the server, watch it, say when it is really ready, and stop all of it in the end",
-            (*ASKING, "--apply", "--log", "--timeout", "--once", "--ask", *TALK),
+            (*ASKING, "--apply", "--switch", "--log", "--timeout", "--once", "--ask", *TALK),
             True,
         ),
         Command(

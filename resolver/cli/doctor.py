@@ -23,7 +23,7 @@ def run(line: Line) -> int:
     from resolver.doctor.mends import mend
 
     resolution = _resolve(line)
-    world, launch = _world(resolution), launch_of(resolution, line.get("--env-file"))
+    world, launch = world_of(resolution), launch_of(resolution, line.get("--env-file"))
     seen, why = scene(questions(world, launch), launch)
     found = examine(seen)
     done: list[str] = []
@@ -55,7 +55,8 @@ def _resolve(line: Line) -> Resolution:
     return resolver.resolve(request, machine, engine)
 
 
-def _world(resolution: Resolution) -> World:
+def world_of(resolution: Resolution) -> World:
+    """The machine, with the engine environment that the launch names."""
     from resolver.serving.probes.basis import World
 
     environ = dict(resolution.request.environ)

@@ -46,6 +46,8 @@ class Wishes:
         question: what to ask it then; None asks nothing.
         answer: takes the answer.
         echo: show the engine's log as well.
+        step: told of each step: ("guard", its pid), ("engine", its pid), ("ready", 0), ("stopping", 0). It must not raise.
+        task: what to do with the server once it is ready, in a thread of its own; it takes a way to say something.
     """
 
     log: Path
@@ -54,10 +56,21 @@ class Wishes:
     question: str | None = None
     answer: Callable[[str], None] = print
     echo: bool = False
+    step: Callable[[str, int], None] = lambda what, pid: None
+    task: Callable[[Callable[[str], None]], None] | None = None
 
 
 def supervise(plan: Plan, wishes: Wishes, progress: Progress) -> int:
     """Run it all. Returns the exit status.
+
+    Raises:
+        LaunchError: the engine was not started.
+    """
+    return watch(plan, wishes, progress).status
+
+
+def watch(plan: Plan, wishes: Wishes, progress: Progress) -> Ending:
+    """Run it all, and say how it ended. Returns that.
 
     Raises:
         LaunchError: the engine was not started.
@@ -79,7 +92,7 @@ def supervise(plan: Plan, wishes: Wishes, progress: Progress) -> int:
             signal.signal(number, handler)
     progress.clear()
     tell_end(ending, progress, run.lines, plan.order.root, wishes.log)
-    return ending.status
+    return ending
 
 
 class _Run:
@@ -91,7 +104,8 @@ class _Run:
         self.lines: deque[str] = deque(maxlen=KEPT_LINES)
         self.ending = Ending()
         self.signals: list[int] = []
-        self.stopping = self.over = self.asked = False
+        self.stopping = self.over = self.asked = self.worked = False
+        self.told: deque[str] = deque()
         self.dead = threading.Event()
         self.outcome: tuple[Report, str | None] | None = None
         self.fatal: float | None = None
@@ -101,6 +115,7 @@ class _Run:
     def begin(self) -> None:
         """Start the engine. There are no threads yet, since this forks."""
         self.started = supervise_guard.start(self.plan.order)
+        self.wishes.step("guard", self.started.guard)
 
     def close(self) -> None:
         """Whatever happened: the guard notices that nobody holds its pipe, and stops the engine."""
@@ -149,9 +164,13 @@ class _Run:
             else:
                 self.ending.number = number
                 self._stop("stopped")
+        while self.told:
+            self.progress.line(self.told.popleft())
         if self.over or self.stopping:
             return
-        if self.outcome is not None:
+        if self.worked and self.wishes.once:
+            self._stop("once")
+        elif self.outcome is not None:
             self._asked(*self.outcome)
             self.outcome = None
         elif self.fatal is not None and now - self.fatal > FATAL_WAIT:
@@ -186,7 +205,8 @@ class _Run:
             self.fatal = time.monotonic()
 
     def _status(self, said: dict[str, object]) -> None:
-        if "pid" in said:
+        if isinstance(pid := said.get("pid"), int):
+            self.wishes.step("engine", pid)
             threading.Thread(target=self._ask, daemon=True).start()
         elif isinstance(error := said.get("error"), list):
             self.refusal = LaunchError(*error)
@@ -211,6 +231,7 @@ class _Run:
 
     def _stop(self, why: str) -> None:
         self.stopping, self.ending.why = True, why
+        self.wishes.step("stopping", 0)
         self.started.tell("stop")
         self.progress.enter("stopping")
 
@@ -227,6 +248,14 @@ class _Run:
             report, answer = Report(problem=f"it could not be asked ({type(error).__name__})"), None
         self.outcome = report, answer
 
+    def _work(self, task: Callable[[Callable[[str], None]], None]) -> None:
+        """In a thread: what the caller wants of a server that is ready."""
+        try:
+            task(self.told.append)
+        except Exception as error:  # what the task did not foresee must not stop the loop
+            self.told.append(f"{'':9}  it could not be finished ({type(error).__name__})")
+        self.worked = True
+
     def _asked(self, report: Report, answer: str | None) -> None:
         """The server was examined."""
         if self.dead.is_set():
@@ -237,11 +266,14 @@ class _Run:
             self._stop("not ready")
             return
         self.ending.ready = True
+        self.wishes.step("ready", 0)
         self.started.tell("ready")
         tell_ready(report, self.progress, self.plan, self.wishes.log)
         if answer is not None:
             self.wishes.answer(answer)
-        if self.wishes.once:
+        if self.wishes.task is not None:
+            threading.Thread(target=self._work, args=(self.wishes.task,), daemon=True).start()
+        elif self.wishes.once:
             self._stop("once")
         else:
             self.progress.live = False

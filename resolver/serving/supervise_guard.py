@@ -38,6 +38,8 @@ class Order:
         root: the folder that it runs in.
         keep_regions: leave stale offload regions alone (R2).
         grace: seconds that it has to stop by itself once it was ready; before that it has no requests to end.
+        held: open lock files that guard and engine keep as long as they live.
+        dropped: open files that only the launcher keeps.
     """
 
     argv: list[str]
@@ -45,6 +47,8 @@ class Order:
     root: Path
     keep_regions: bool = False
     grace: float = GRACE
+    held: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
 
 
 @dataclass
@@ -108,6 +112,8 @@ class _Guard:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGTTOU, signal.SIGTTIN):
             signal.signal(number, signal.SIG_IGN)
+        for handle in self.order.dropped:
+            os.close(handle)
         signal.signal(signal.SIGTERM, lambda *_: self._want("stop"))
         supervise_tree.prctl(supervise_tree.PR_SET_CHILD_SUBREAPER, 1)
         me = os.getpid()
@@ -142,6 +148,8 @@ class _Guard:
             os.dup2(nothing.fileno(), 0)
         os.dup2(self.log, 1)
         os.dup2(self.log, 2)
+        for handle in self.order.held:
+            os.set_inheritable(handle, True)
         try:
             order = self.order
             launch.launch(order.argv, order.environ, order.root, keep_regions=order.keep_regions)

@@ -36,8 +36,12 @@ class Plan:
         return f"http://{f'[{host}]' if ':' in host else host}:{self.target.client.port}"
 
 
-def make(resolution: Resolution) -> Plan:
+def make(resolution: Resolution, port_free: bool = True) -> Plan:
     """Plan an accepted launch.
+
+    Args:
+        resolution: the launch.
+        port_free: whether its port must be free already; a switch looks once the other server has stopped.
 
     Raises:
         LaunchError: the engine is missing, its port is taken, the key is gone, or it would be no server that can be asked.
@@ -61,7 +65,8 @@ def make(resolution: Resolution) -> Plan:
         engine_environment(resolution, root), root / secrets.FILE, resolution.setting("api_key_source") is not None
     )
     target = target_of(resolution, environ)
-    _check_free(target.client.host, target.client.port)
+    if port_free:
+        check_free(target.client.host, target.client.port)
     keep = resolution.lookup("vllm_offload_keep_shm") == "on"
     return Plan(Order(argv, environ, root, keep), target)
 
@@ -96,8 +101,12 @@ def _given(resolution: Resolution, flag: str, name: str) -> str:
     return _first(resolution.passthrough.last.get(flag)) or str(resolution.lookup(name))
 
 
-def _check_free(host: str, port: int) -> None:
-    """Refuse a port that somebody has, before an engine takes minutes to find out."""
+def check_free(host: str, port: int) -> None:
+    """Refuse a port that somebody has, before an engine takes minutes to find out.
+
+    Raises:
+        LaunchError: it cannot be bound.
+    """
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(kind) as probe:

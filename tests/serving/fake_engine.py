@@ -1,8 +1,8 @@
 """A stand-in for `vllm serve`: it logs like one, answers like one, and fails as the variable FAKE says.
 
 The tests put it at <venv>/bin/vllm. FAKE is one of: good (also the default), silent (never up), dies, dies-quietly,
-bad-completions, stubborn (ignores SIGTERM), dead-inside (up, then its core is dead), leaves (a daemon that ignores
-SIGTERM, a file in shared memory and a socket). FAKE_LOG is logged first; FAKE_PIDS names a file for the process ids.
+bad-completions, stubborn (never up, ignores SIGTERM), stubborn-server (up, ignores it), stops-slowly, dead-inside (up, then its core is dead), leaves (a daemon that ignores
+SIGTERM, a file in shared memory and a socket). VLLM_FAKE wins: it is kept with a launch that is started again. FAKE_LOG is logged first; FAKE_PIDS names a file for the process ids.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Server(fake_server.Fake):
 
 def main() -> None:
     note_pid()
-    how = os.environ.get("FAKE", "good")
+    how = os.environ.get("VLLM_FAKE") or os.environ.get("FAKE", "good")
     words = sys.argv
     fake_server.ROOT = words[2]
     print(
@@ -85,8 +85,10 @@ def main() -> None:
         sys.exit(3)
     if how == "dies-quietly":
         sys.exit(0)
-    if how == "stubborn":
+    if how.startswith("stubborn"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if how == "stops-slowly":
+        signal.signal(signal.SIGTERM, lambda *_: (time.sleep(2), os._exit(0)))
     if how == "leaves":
         daemon()
     if how in ("silent", "stubborn"):

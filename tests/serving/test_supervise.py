@@ -241,7 +241,7 @@ def test_the_log_goes_to_the_state_folder(tmp_path: Path, venv: Path) -> None:
     }
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    logs = list((tmp_path / "state").iterdir())
+    logs = list((tmp_path / "state").glob("*.log"))
     assert len(logs) == 20
     assert any("Starting vLLM server" in path.read_text() for path in logs)
     assert f"log in {tmp_path / 'state'}/cpu-tiny-" in done.stderr

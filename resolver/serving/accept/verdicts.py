@@ -1,0 +1,153 @@
+"""Which launches were accepted on this machine, and which failed? One file; of each launch the last verdict counts."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from resolver.serving import state
+from resolver.serving.accept.result import Result
+from resolver.serving.errors import LaunchError
+from resolver.serving.ownership import store
+from resolver.serving.ownership.recipe import Recipe
+
+SCHEMA, NAME = 1, "accepted.json"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One launch that was put to the battery.
+
+    Attributes:
+        at: when, in UTC, to the second.
+        accepted: whether every check passed, or did not apply.
+        problem: why there was no battery; empty when there was one.
+        recipe: how it is started again.
+        keys: the cards and the port that it had.
+        rules: the hash of the rules that made it (measure.rules_hash).
+        arm: the arm that was taken.
+        seconds: from the start until it was ready.
+        results: what each check found.
+        provenance: engine, plugins, card and driver (measure.provenance).
+        log: the engine's log.
+    """
+
+    at: str
+    accepted: bool
+    problem: str
+    recipe: Recipe
+    keys: tuple[str, ...]
+    rules: str
+    arm: str | None
+    seconds: float | None
+    results: tuple[Result, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    log: str = ""
+
+    @property
+    def reasons(self) -> list[dict[str, str]]:
+        """Why it was not accepted: check, reason and fix of each failure."""
+        failed = [{"check": r.name, "reason": r.detail, "fix": r.fix} for r in self.results if r.passed is False]
+        if self.problem:
+            failed.insert(0, {"check": "boot", "reason": self.problem, "fix": f"read the engine's log, {self.log}"})
+        return failed
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "schema": SCHEMA,
+            "at": self.at,
+            "accepted": self.accepted,
+            "profile": self.recipe.name,
+            "arm": self.arm,
+            "configuration": self.recipe.configuration,
+            "engine": self.recipe.engine,
+            "rules": self.rules,
+            "problem": self.problem,
+            "seconds_to_ready": self.seconds,
+            "reasons": self.reasons,
+            "checks": [result.as_json() for result in self.results],
+            "keys": list(self.keys),
+            "log": self.log,
+            "recipe": self.recipe.as_json(),
+            "provenance": dict(self.provenance),
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Verdict | None:
+        """What `as_json` wrote; None for what is no such thing."""
+        if not isinstance(data, Mapping) or data.get("schema") != SCHEMA or not isinstance(data.get("accepted"), bool):
+            return None
+        recipe = Recipe.from_json(data.get("recipe"))
+        if recipe is None or not all(isinstance(data.get(name), str) for name in ("at", "problem", "rules", "log")):
+            return None
+        keys, checks, seconds = data.get("keys"), data.get("checks"), data.get("seconds_to_ready")
+        if not isinstance(keys, list) or not isinstance(checks, list):
+            return None
+        return cls(
+            data["at"],
+            data["accepted"],
+            data["problem"],
+            recipe,
+            tuple(map(str, keys)),
+            data["rules"],
+            data.get("arm") if isinstance(data.get("arm"), str) else None,
+            float(seconds) if isinstance(seconds, int | float) else None,
+            tuple(filter(None, map(Result.from_json, checks))),
+            data["provenance"] if isinstance(data.get("provenance"), dict) else {},
+            data["log"],
+        )
+
+
+def path(environ: Mapping[str, str]) -> Path:
+    """The file of verdicts."""
+    return state.folder(environ) / NAME
+
+
+def everything(environ: Mapping[str, str]) -> list[Verdict]:
+    """All verdicts, the oldest first; what cannot be read is passed over."""
+    found = store.read(path(environ)) or {}
+    listed = found.get("launches") if found.get("schema") == SCHEMA else None
+    return [one for one in map(Verdict.from_json, listed or ()) if one is not None]
+
+
+def keep(environ: Mapping[str, str], verdict: Verdict) -> None:
+    """Write a verdict; an older one of the same launch gives way.
+
+    Raises:
+        LaunchError: it cannot be written.
+    """
+    place = path(environ)
+    beside = store.folder(environ) / "accepted.lock"
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LaunchError(f"the lock {beside} cannot be opened ({error.strerror})", store.FIX) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        others = [one for one in everything(environ) if not _same(one, verdict)]
+        store.write(place, {"schema": SCHEMA, "launches": [one.as_json() for one in (*others, verdict)]})
+    finally:
+        os.close(handle)
+
+
+def _same(one: Verdict, other: Verdict) -> bool:
+    a, b = one.recipe, other.recipe
+    return (a.configuration, a.engine, a.argv and a.argv[0]) == (b.configuration, b.engine, b.argv and b.argv[0])
+
+
+def accepted_on(environ: Mapping[str, str], configuration: str, engine: str) -> str | None:
+    """The day on which a launch was accepted, such as 2026-12-01; None when it was not, or failed since."""
+    found = [v for v in everything(environ) if (v.recipe.configuration, v.recipe.engine) == (configuration, engine)]
+    return found[-1].at[:10] if found and found[-1].accepted else None
+
+
+def known_good(environ: Mapping[str, str], keys: Sequence[str], engine: str) -> Iterator[Recipe]:
+    """The accepted launches that need no more than these cards and ports, for this engine, the newest first."""
+    for verdict in reversed(everything(environ)):
+        if verdict.accepted and verdict.recipe.engine == engine and set(verdict.keys) <= set(keys):
+            yield verdict.recipe
