@@ -10,6 +10,7 @@ import pytest
 from resolver.compile import open_resolver, product_root
 from resolver.engine import Engine
 from resolver.yaml12 import read
+from tests.check.suite import resolve_request
 
 ROOT = product_root()
 PLUGIN: dict[str, Any] = json.loads((ROOT / "kernels/splitverify/plugin/overlay.json").read_text(encoding="utf-8"))
@@ -49,3 +50,13 @@ def test_the_engine_then_serves_them(engine: Engine, dtype: str) -> None:
         )
         assert "CUSTOM" in with_it
         assert "CUSTOM" not in without
+
+
+def test_a_prefill_kernel_asked_for_has_a_reader() -> None:
+    """Stock vLLM does not read VLLM_PREFILL_ATTN, so asking for it is refused; the plugin reads it."""
+    resolver = open_resolver()
+    asked = {"machine": "h200", "knobs": {"spec": "mtp", "ctx": "long", "prefill_attn": "int8"}}
+    stock, ours = (resolve_request(resolver, {**asked, "engine": e}) for e in ("0.31.0", "0.31.0+splitverify"))
+    assert stock.refused
+    assert not ours.refused
+    assert ours.environment()["VLLM_PREFILL_ATTN"] == "int8"
