@@ -22,11 +22,17 @@ QUIET, NORMAL, VERBOSE = 0, 1, 2
 
 
 def show_resolution(
-    resolution: Resolution, page: Page, level: int = NORMAL, notes: Iterable[Diagnostic] = (), command: bool = True
+    resolution: Resolution,
+    page: Page,
+    level: int = NORMAL,
+    notes: Iterable[Diagnostic] = (),
+    command: bool = True,
+    base: Resolution | None = None,
 ) -> None:
     """Show the effective configuration (R30), the diagnostics, and the command.
 
     `level` QUIET shows refusals and warnings only; VERBOSE adds details and every setting. `command` False leaves the command out.
+    `base` is the profile alone on this machine, where it is known already.
     """
     found = (*resolution.diagnostics, *notes)
     if level == QUIET:
@@ -37,7 +43,7 @@ def show_resolution(
         _passed_over(resolution, page)
         _settings(resolution, page)
     else:
-        changes = list(differences(resolution))
+        changes = list(differences(resolution, base))
         if changes:
             page.line()
             page.line("differs from the profile" if resolution.request.profile else "differs from the defaults", "bold")
@@ -139,11 +145,11 @@ def evidence(resolution: Resolution, arm: Arm) -> str:
     return f"{here}, only on {others}" if others else "nobody measured it"
 
 
-def differences(resolution: Resolution) -> Iterator[tuple[str, str]]:
-    """The rendered settings that differ from what the profile alone gives on this machine, with the knobs behind them."""
+def differences(resolution: Resolution, base: Resolution | None = None) -> Iterator[tuple[str, str]]:
+    """The rendered settings that differ from what the profile alone (`base`) gives on this machine, with the knobs behind them."""
     from resolver.causes import causes
 
-    base = _base(resolution)
+    base = base or _base(resolution)
     for name, label in _labels(resolution).items():
         ours, theirs = _text(resolution, name), _text(base, name)
         if ours != theirs:
