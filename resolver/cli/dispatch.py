@@ -89,6 +89,7 @@ COMMANDS = {
                 *TALK,
             ),
         ),
+        Command("matrix", "write the matrix as one page that answers in a browser", ("--html", *TALK), True),
         Command("machines", "list the machine files, or show this machine", ("--json", *TALK)),
         Command("engines", "list the known engines and overlays", ("--json", *TALK)),
         Command(

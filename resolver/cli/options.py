@@ -78,6 +78,7 @@ OPTIONS = {
         Option("--formulas", None, "each number with its formula, and with the values in it"),
         Option("--from-log", "FILE", "read the log of a boot, and compare it with the prediction"),
         Option("--fix", None, "mend what can be mended safely, and say what was done"),
+        Option("--html", "FILE", "write the matrix as one page for a browser; KNOB=value words choose its knobs"),
         Option("--quiet", None, "only what needs attention: no notes, no summary"),
         Option("--verbose", None, "everything: details, positions, all settings"),
         Option("--help", None, "show this help"),
