@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.set-up
 ENGINE := venv-cpu
 
-.PHONY: setup engine run test test-fast test-all lint bench kernels-test clean
+.PHONY: setup engine run test test-fast test-all lint browser reference bench kernels-test clean
 
 setup: $(STAMP)
 
@@ -23,14 +23,14 @@ engine: setup
 run: engine
 	$(PY) -m tools.first_run
 
-test: setup lint engine kernels-test
+test: setup lint engine kernels-test browser
 	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) $(PY) -m pytest tests -m "not slow or engine"
 	$(PY) -m tests.golden --quiet
 
 test-fast: setup
 	$(PY) -m pytest tests -m "not slow and not engine"
 
-test-all: setup lint engine
+test-all: setup lint engine browser
 	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) HYPOTHESIS_PROFILE=all $(PY) -m pytest tests --timeout 3600
 	$(PY) -m tests.golden
 	$(PY) -m tests.bench
@@ -44,6 +44,14 @@ lint: setup
 kernels-test:
 	[ -x .venv-kernels/bin/pytest ] || bash tools/setup_kernels_venv.sh
 	.venv-kernels/bin/python -m pytest kernels
+
+# The driver of the browser tests, where there is a Chromium.
+browser: setup
+	sh tools/setup_browser.sh $(VENV)
+
+# The pages of docs/ that are made from data.
+reference: setup
+	$(PY) -m resolver.views.reference
 
 bench: setup
 	$(PY) -m tests.bench
