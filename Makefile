@@ -30,6 +30,11 @@ test: setup lint engine kernels-test browser
 test-fast: setup
 	$(PY) -m pytest tests -m "not slow and not engine"
 
+# The laws on made-up requests, for MINUTES (docs/fuzzing.md).
+MINUTES ?= 5
+fuzz: setup
+	$(PY) -m tests.matrix.fuzz $(MINUTES)
+
 test-all: setup lint engine browser
 	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) HYPOTHESIS_PROFILE=all $(PY) -m pytest tests --timeout 3600
 	$(PY) -m tests.golden

@@ -99,8 +99,24 @@ def main() -> int:
     began = time.perf_counter()
     probe(REPO, os.environ)
     line("probe of this machine", f"{1e3 * (time.perf_counter() - began):.0f} ms")
+    print_guards()
     print(f"load while measuring: {', '.join(f'{x:.1f}' for x in os.getloadavg())} on {os.cpu_count()} cores")
     return 0
+
+
+def print_guards() -> None:
+    """Decisions of the whole guard set, ours and a second engine's, over every ninth recorded run."""
+    from tools.export_rules.compare import measure
+
+    report = measure(open_resolver(), every=9)
+    for name, us in report.microseconds.items():
+        line(
+            f"guards: {name}",
+            f"{us:.1f} us, {1e6 / us:,.0f} a second",
+            "10 us" if "one Python function" in name else "",
+        )
+    if report.different:
+        line("guards: differences between the engines", str(len(report.different)), "0")
 
 
 def print_batch() -> None:

@@ -75,8 +75,7 @@ def measure(resolver: Resolver, resolutions: Iterable[Resolution]) -> Coverage:
 
 
 def of_suite(resolver: Resolver) -> Coverage:
-    tests = (*suite.decisions(resolver), *suite.examples(resolver), *suite.recorded(resolver))
-    return measure(resolver, (test.resolution for test in tests))
+    return measure(resolver, (test.resolution for test in suite.everything(resolver)))
 
 
 if __name__ == "__main__":

@@ -158,3 +158,10 @@ def _in_window(resolution: Resolution, guard: Guard) -> bool:
 
     version = resolution.engine.version
     return (not guard.since or _ge(version, guard.since)) and (not guard.until or _lt(version, guard.until))
+
+
+def everything(resolver: Resolver) -> Iterator[Test]:
+    """All tests of the rules."""
+    yield from decisions(resolver)
+    yield from examples(resolver)
+    yield from recorded(resolver)
