@@ -37,6 +37,12 @@ COMMANDS = {
             True,
         ),
         Command(
+            "accept",
+            "boot a launch, put it to a short battery, and keep whether it is good",
+            (*ASKING, "--apply", "--list", "--log", "--timeout", "--json", *TALK),
+            True,
+        ),
+        Command(
             "resolve",
             "print the launch instead of starting it",
             (*ASKING, "--apply", "--format", "--json", "--batch", *TALK),

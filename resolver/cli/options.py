@@ -60,6 +60,7 @@ OPTIONS = {
         Option("--sarif", None, "print the findings as SARIF 2.1.0"),
         Option("--equivalent", "REV", "what the rules at this git revision refuse, accept or say otherwise"),
         Option("--apply", "N", "when the launch is refused, take the Nth suggestion instead"),
+        Option("--list", None, "list what was accepted and what failed on this machine"),
         Option(
             "--switch",
             None,

@@ -46,7 +46,7 @@ def run(line: Line) -> int:
     place, wishes = place_of(line, resolution), wishes_of(line, resolution, seconds)
     note_accepted(ready.recipe.configuration, resolution, line)
     try:
-        return (switch if line.given("--switch") else serve)(ready, place, wishes)
+        return switch(ready, place, wishes) if line.given("--switch") else serve(ready, place, wishes).status
     except Interrupted as stopped:
         say("interrupted\n")
         return 128 + stopped.number

@@ -135,20 +135,21 @@ def streamed(target: Target) -> str:
     return f"{parts} parts"
 
 
-def tool_call(target: Target) -> str:
-    """Check that a tool that must be called is called, with arguments that fit."""
-    answer = target.client.post(
-        "/v1/chat/completions",
-        {
-            "model": target.model,
-            "messages": [{"role": "user", "content": "What time is it in Rome?"}],
-            "max_tokens": 256,
-            "temperature": 0,
-            "tools": [TOOL],
-            "tool_choice": {"type": "function", "function": {"name": "get_time"}},
-            "chat_template_kwargs": {"enable_thinking": False},
-        },
-    )
+def tool_question(model: str) -> dict[str, Any]:
+    """A request whose answer must be a call of TOOL. Its limit is its own: a forced call may never end."""
+    return {
+        "model": model,
+        "messages": [{"role": "user", "content": "What time is it in Rome?"}],
+        "max_tokens": 256,
+        "temperature": 0,
+        "tools": [TOOL],
+        "tool_choice": {"type": "function", "function": {"name": "get_time"}},
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
+
+
+def judge_tool_call(answer: dict[str, Any]) -> str:
+    """Say which call the answer holds. Raises Failed when it is none of TOOL, or its arguments do not fit."""
     message = _first(answer).get("message")
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     call = calls[0].get("function") if isinstance(calls, list) and calls and isinstance(calls[0], dict) else None
@@ -161,6 +162,11 @@ def tool_call(target: Target) -> str:
     if not isinstance(arguments, dict) or arguments.get("city") not in CITIES:
         raise Failed(f"the tool's arguments do not fit: {str(arguments)[:200]}")
     return f"get_time({arguments['city']})"
+
+
+def tool_call(target: Target) -> str:
+    """Check that a tool that must be called is called, with arguments that fit."""
+    return judge_tool_call(target.client.post("/v1/chat/completions", tool_question(target.model)))
 
 
 def refusal(target: Target) -> str:

@@ -265,7 +265,7 @@ class _Run:
             self.ending.problem = report.problem or f"{wrong[-1].name} fails: {self.mask(wrong[-1].detail)}"
             self._stop("not ready")
             return
-        self.ending.ready = True
+        self.ending.ready, self.ending.seconds = True, self.progress.elapsed()
         self.wishes.step("ready", 0)
         self.started.tell("ready")
         tell_ready(report, self.progress, self.plan, self.wishes.log)

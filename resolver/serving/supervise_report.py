@@ -27,6 +27,7 @@ class Ending:
         code: the engine's exit code; negative for the signal that ended it, None when it was not seen.
         number: the signal that asked to stop.
         problem: why the server was not ready.
+        seconds: from the start until it was ready; None when it never was.
         killed, left, removed: processes that had to be killed, that could not be, and files removed.
     """
 
@@ -35,6 +36,7 @@ class Ending:
     code: int | None = None
     number: int = 0
     problem: str = ""
+    seconds: float | None = None
     killed: int = 0
     left: tuple[int, ...] = ()
     removed: tuple[str, ...] = ()

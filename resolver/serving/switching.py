@@ -20,17 +20,11 @@ from resolver.serving.ownership.records import Record
 from resolver.serving.supervise import Wishes
 from resolver.serving.supervise_report import Ending
 
-
-def refuse_second(record: Record) -> LaunchError:
-    """The error for a launch that needs what another server has."""
-    return LaunchError(
-        f"another server has what this launch needs: {survey.what(record)}",
-        f"add --switch to have this launch checked, that one stopped and this one started, or stop it: kill {record.launcher.pid}",
-    )
+TAKE_OVER = "add --switch to have this launch checked, that one stopped and this one started, or "
 
 
-def serve(wanted: Wanted, place: Place, wishes: Wishes) -> int:
-    """Start a server where none of ours runs, and watch it to its end. Returns the exit status.
+def serve(wanted: Wanted, place: Place, wishes: Wishes, way_out: str = TAKE_OVER) -> Ending:
+    """Start a server where none of ours runs, and watch it to its end. Returns how it ended.
 
     Raises:
         LaunchError: another one runs, the state cannot be written, or the engine was not started.
@@ -41,12 +35,15 @@ def serve(wanted: Wanted, place: Place, wishes: Wishes) -> int:
         try:
             held = claim.claim(place.folder, wanted.keys, place.say, go_on=go_on)
         except claim.Busy as busy:
-            raise refuse_second(busy.record) from None
+            raise LaunchError(
+                f"another server has what this launch needs: {survey.what(busy.record)}",
+                f"{way_out}stop it: kill {busy.record.launcher.pid}",
+            ) from None
     record = records.new(wanted.recipe, wanted.keys, "starting")
     try:
         client = wanted.plan.target.client
         supervise_plan.check_free(client.host, client.port)
-        return run(record, wanted.plan, place, held, wishes).status
+        return run(record, wanted.plan, place, held, wishes)
     finally:
         held.release()
         records.remove(place.folder, record)

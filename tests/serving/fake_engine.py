@@ -1,8 +1,10 @@
 """A stand-in for `vllm serve`: it logs like one, answers like one, and fails as the variable FAKE says.
 
 The tests put it at <venv>/bin/vllm. FAKE is one of: good (also the default), silent (never up), dies, dies-quietly,
-bad-completions, stubborn (never up, ignores SIGTERM), stubborn-server (up, ignores it), stops-slowly, dead-inside (up, then its core is dead), leaves (a daemon that ignores
-SIGTERM, a file in shared memory and a socket). VLLM_FAKE wins: it is kept with a launch that is started again. FAKE_LOG is logged first; FAKE_PIDS names a file for the process ids.
+bad-completions, stubborn (never up, ignores SIGTERM), stubborn-server (up, ignores it), stops-slowly, never-hits (no prefix
+cache), dead-inside (up, then its core is dead), leaves (a daemon that ignores SIGTERM, a file in shared memory and a socket).
+VLLM_FAKE wins: it is kept with a launch that is started again. FAKE_LOG is logged first; FAKE_PIDS names a file for the
+process ids.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class Server(fake_server.Fake):
     def __init__(self, host: str, port: int, key: str | None, **wrong: object) -> None:
         self.key, self.wrong = key, {"/" + name.replace("__", "/"): value for name, value in wrong.items()}
         self.asked = []
+        self.counts()
         ThreadingHTTPServer.__init__(self, (host, port), fake_server.Handler)
 
 
@@ -98,6 +101,9 @@ def main() -> None:
     wrong = {"v1__completions": (500, {"error": "EngineCore encountered an issue"})} if how == "bad-completions" else {}
     place = words[words.index("--host") + 1], int(words[words.index("--port") + 1])
     server = Server(*place, os.environ.get("VLLM_API_KEY"), **wrong)
+    server.pause = 0.05
+    if how == "never-hits":
+        server.block = 1 << 20
     if how == "dead-inside":
         threading.Timer(1.0, lambda: say("EngineCore encountered a fatal error.")).start()
     server.serve_forever()

@@ -11,6 +11,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MODEL, ROOT, KEY = "qwen3.8-27b", "/models/q", "sk-do-not-show-me"
+BLOCK = 128
+METRICS = """# TYPE vllm:prefix_cache_hits_total counter
+vllm:prefix_cache_hits_total{engine="0"} %d
+vllm:prompt_tokens_total{engine="0"} %d
+vllm:generation_tokens_total{engine="0"} %d
+vllm:request_success_total{engine="0"} %d
+vllm:num_requests_running{engine="0"} %d
+vllm:num_requests_waiting{engine="0"} 0
+vllm:cache_config_info{block_size="%d"} 1
+"""
 
 
 class Fake(ThreadingHTTPServer):
@@ -22,7 +32,15 @@ class Fake(ThreadingHTTPServer):
     def __init__(self, key: str | None = None, **wrong: Any) -> None:
         self.key, self.wrong = key, {"/" + name.replace("__", "/"): value for name, value in wrong.items()}
         self.asked: list[tuple[str, str | None, dict[str, Any]]] = []
+        self.counts()
         super().__init__(("127.0.0.1", 0), Handler)
+
+    def counts(self) -> None:
+        """Begin to count: prefix hits, prompt tokens, generated tokens, finished requests, and those that run."""
+        self.seen: set[tuple[int, ...]] = set()
+        self.block, self.hits, self.prompts, self.generated, self.finished, self.running = BLOCK, 0, 0, 0, 0, 0
+        self.pause = 0.0  # seconds that a completion takes
+        self.lock = threading.Lock()
 
     @property
     def port(self) -> int:
@@ -56,6 +74,18 @@ class Handler(BaseHTTPRequestHandler):
             self.send(401, {"error": "Unauthorized"})
         elif self.path == "/health":
             self.send(200, b"")
+        elif self.path == "/metrics":
+            numbers = (self.server.hits, self.server.prompts, self.server.generated, self.server.finished)
+            self.send(200, (METRICS % (*numbers, self.server.running, self.server.block)).encode(), "text/plain")
+        elif self.path == "/version":
+            self.send(200, {"version": "0.31.0"})
+        elif self.path == "/tokenize":
+            tokens = [sum(word.encode()) % 1000 for word in str(body["prompt"]).split()]
+            self.send(200, {"count": len(tokens), "tokens": tokens})
+        elif body.get("model", MODEL) != MODEL:
+            self.send(404, {"error": {"message": f"The model `{body['model']}` does not exist."}})
+        elif self.path == "/v1/completions" and isinstance(body["prompt"], list):
+            self.send(200, self.completion(body["prompt"], body["max_tokens"]))
         elif self.path == "/v1/models":
             self.send(200, {"data": [{"id": MODEL, "root": ROOT, "max_model_len": 2048}]})
         elif body.get("stream"):
@@ -64,6 +94,30 @@ class Handler(BaseHTTPRequestHandler):
             self.send(200, {"choices": [{"text": "abc"}], "usage": {"completion_tokens": 3}})
         else:
             self.send(200, tool('{"city": "Rome"}'))
+
+    def completion(self, prompt: list[int], tokens: int) -> dict[str, Any]:
+        """Answer a prompt of token ids, and count; whole blocks of a prompt that came before are from the cache."""
+        server = self.server
+        with server.lock:
+            server.running += 1
+        time.sleep(server.pause)
+        with server.lock:
+            whole = len(prompt) // server.block - 1
+            known = max(0, whole) * server.block if tuple(prompt) in server.seen else 0
+            server.seen.add(tuple(prompt))
+            server.running -= 1
+            server.hits += known
+            server.prompts += len(prompt)
+            server.generated += tokens
+            server.finished += 1
+        return {
+            "choices": [{"text": "a" * tokens, "finish_reason": "length"}],
+            "usage": {
+                "prompt_tokens": len(prompt),
+                "completion_tokens": tokens,
+                "prompt_tokens_details": {"cached_tokens": known},
+            },
+        }
 
     def send(self, status: int, content: Any, kind: str = "application/json") -> None:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -86,7 +140,8 @@ class Handler(BaseHTTPRequestHandler):
 
 def tool(arguments: Any, name: str = "get_time") -> dict[str, Any]:
     """Return an answer with one tool call."""
-    return {"choices": [{"message": {"tool_calls": [{"function": {"name": name, "arguments": arguments}}]}}]}
+    call = {"function": {"name": name, "arguments": arguments}}
+    return {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
 
 
 @contextmanager

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -36,6 +38,7 @@ class Bench:
     def variables(self) -> dict[str, str]:
         """What makes a launch one of this machine."""
         return {
+            "PYTHONPATH": str(REPO),
             "ENGINE_VENV": str(self.venv),
             "LAUNCH_STATE_DIR": str(self.state),
             "MODEL": str(self.folder / "tiny"),
@@ -57,6 +60,12 @@ class Bench:
         serve = self.serve(*words, **variables)
         serve.wait_for("ready: qwen3.8-27b on")
         return serve
+
+    def launch(self, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of launch.py to its end."""
+        env = {**os.environ, **self.variables(), "HOST": "127.0.0.1", "PORT": str(free_port()), **variables}
+        command = [sys.executable, str(REPO / "launch.py"), *words]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
 
     def engines(self) -> list[int]:
         """The engines that run now."""

@@ -135,6 +135,16 @@ def keep(environ: Mapping[str, str], verdict: Verdict) -> None:
         os.close(handle)
 
 
+def check_writable(environ: Mapping[str, str]) -> None:
+    """Write what is there again, so that a state that cannot be written is known before minutes are spent.
+
+    Raises:
+        LaunchError: it cannot be written.
+    """
+    store.folder(environ)
+    store.write(path(environ), {"schema": SCHEMA, "launches": [one.as_json() for one in everything(environ)]})
+
+
 def _same(one: Verdict, other: Verdict) -> bool:
     a, b = one.recipe, other.recipe
     return (a.configuration, a.engine, a.argv and a.argv[0]) == (b.configuration, b.engine, b.argv and b.argv[0])
