@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +16,8 @@ from resolver.views.suggest_reach import ARM_KNOBS
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
 
+_NOT_THE_MODEL = re.compile(r"^\d+x |\b\d+ GB\b| NVLink\b")
+"""What a name of hardware has beside the card's model: how many, how much memory, how they are joined."""
 UNMEASURED = "not measured on this GPU"
 METRIC = "decode_tok_s"
 VERBS = {"decode_tok_s": "decodes", "prefill_tok_s": "reads prompts at"}
@@ -22,11 +25,15 @@ VERBS = {"decode_tok_s": "decodes", "prefill_tok_s": "reads prompts at"}
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """`text` for people; `speed` in output tokens a second, 0 when nobody measured it on such a GPU; `figure` its id."""
+    """`text` for people; `speed` in output tokens a second, 0 when nobody measured it on such a GPU; `figure` its id.
+
+    `context` is the context in tokens that the figure was measured at, None when it does not say.
+    """
 
     text: str
     speed: float = 0.0
     figure: str | None = None
+    context: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -55,7 +62,10 @@ def rates(evidence: Evidence, arm: Arm, metric: str = METRIC, many: bool = False
 
 
 def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = None, many: bool = False) -> Cost:
-    """The figure nearest to the launch: same card before same capability, then the nearest engine version and context (in tokens)."""
+    """The figure nearest to the launch: same card before same capability, one that says its context before one that does not,
+
+    then the same engine version, then the nearest context (in tokens).
+    """
     arm = resolution.rules.arms.get(str(resolution.setting("arm")))
     capability = resolution.facts.get("gpu.capability")
     if arm is None or capability is None:
@@ -73,24 +83,26 @@ def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = 
     wanted = context if context is not None else min(length, 16000) if isinstance(length, int) else 0
     count = resolution.setting("tensor_parallel_size") or 1
 
-    def distance(figure: Figure) -> tuple[bool, bool, bool, int]:
+    def distance(figure: Figure) -> tuple[bool, bool, bool, bool, int]:
         gpus = evidence.hardware.get(figure.hardware or "", {}).get("gpus", 1)
-        at = int(figure.setup.get("context_tokens", 0))
+        at = figure.setup.get("context_tokens")
         same = figure.engine is not None and figure.engine.startswith(resolution.engine.version)
-        return not same_card(figure.hardware, card), gpus != count, not same, abs(at - wanted)
+        return not same_card(figure.hardware, card), gpus != count, at is None, not same, abs((at or 0) - wanted)
 
     best = min(alike, key=distance)
     here = same_card(best.hardware, card)
     where = [best.hardware or "a GPU of this capability"]
     if "context_tokens" in best.setup:
         where.append(f"{best.setup['context_tokens']} tokens of context")
+    else:
+        where.append("context unknown")
     if many:
         where.append(f"{best.setup['streams']} streams")
     if best.engine:
         where.append(f"vLLM {best.engine}")
     verb = VERBS.get(metric, metric)
     text = f"{verb} {value_text(best)} ({', '.join(where)})" + ("" if here else f"; {UNMEASURED}")
-    return Cost(text, float(best.value or 0) if here else 0.0, best.id)
+    return Cost(text, float(best.value or 0) if here else 0.0, best.id, best.setup.get("context_tokens"))
 
 
 def _same_knobs(resolution: Resolution, figure: Figure) -> bool:
@@ -112,6 +124,5 @@ def _same_knobs(resolution: Resolution, figure: Figure) -> bool:
 
 def same_card(hardware: str | None, card: str) -> bool:
     """Whether a figure's hardware is the machine's card: `RTX 3090 24 GB` and `NVIDIA GeForce RTX 3090`."""
-    words = [w for w in (hardware or "").removeprefix("2x ").split() if w not in ("GB", "NVLink")]
-    model = " ".join(w for w in words if not w.isdigit() or len(w) > 2)
+    model = _NOT_THE_MODEL.sub("", hardware or "").strip()
     return bool(model) and model.casefold() in card.casefold()
