@@ -84,7 +84,7 @@ def _numbers(cell: str, records: list[Record], options: SpeedOptions) -> list[Me
         streams=int(streams),
         task=task,
         answer_tokens=options.answer,
-        cache_state="cold prompt",
+        cache_state="partly cached prompt" if any(any(one["cached"]) or one["hits"] for one in good) else "cold prompt",
     )
 
     def number(metric: str, unit: str, values: list[float]) -> Measurement:
@@ -98,4 +98,8 @@ def _numbers(cell: str, records: list[Record], options: SpeedOptions) -> list[Me
     if stepped:
         values = [record["step_tokens"] / record["steps"] for record in stepped]
         found.append(number("tokens_per_step", "tokens", values))
+        times = [
+            1000 * value * len(one["rates"]) / sum(one["rates"]) for value, one in zip(values, stepped, strict=True)
+        ]
+        found.append(number("step_ms", "ms", times))
     return found

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from resolver.measure import prompts, user_files
 from resolver.measure.journal import Journal, Record
-from resolver.measure.measurement import Measurement
+from resolver.measure.measurement import Condition, Measurement
 from resolver.measure.report import Finding, Report
 from resolver.measure.server import Server
 from resolver.measure.statistics import share_interval
@@ -118,7 +118,7 @@ def _judged(answers: list[Record], name: str, options: Options, total: int) -> t
     right, n = sum(one["right"] for one in answers), len(answers)
     low, high = share_interval(right, n)
     cut = sum(one["cut"] for one in answers)
-    under = {
+    under: dict[str, Condition] = {
         "questions": name,
         "streams": options.workers,
         "answer_tokens": options.answer,

@@ -51,6 +51,7 @@ class Journal:
     Attributes:
         interrupted: Ctrl-C came: nothing more is measured, and what is there is reported.
         resumed: how many pieces were there from before.
+        boots: when the servers started that the pieces were measured on: more than one makes a mix of boots.
     """
 
     def __init__(self, bar: Bar | None = None) -> None:
@@ -58,6 +59,8 @@ class Journal:
         self.bar: Bar = bar or NoBar()
         self.interrupted = False
         self.resumed = 0
+        self.boot = 0.0
+        self.boots: set[float] = set()
         self._kept: dict[tuple[str, str], Record] = {}
         self._file = -1
 
@@ -72,6 +75,7 @@ class Journal:
             UsageError: it holds something else, or another server's pieces.
             LaunchError: it cannot be read or written.
         """
+        self.boot = float(server.get("boot") or 0.0)
         header = {"measure": FORMAT, "server": {name: server[name] for name in ("model", "root", "version")}}
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -102,6 +106,7 @@ class Journal:
                     )
                 return
             self._kept[entry["tool"], entry["key"]] = dict(entry["record"])
+            self.boots.add(float(entry["boot"]))
         except (ValueError, LookupError, TypeError):
             raise UsageError(
                 f"{path}:{number}:1: this is no line that `measure` wrote", "name a new file with --resume"
@@ -135,7 +140,8 @@ class Journal:
                 self.bar.step(key)
                 record = work(key)
                 self._kept[name, key] = record
-                self._write({"tool": name, "key": key, "record": record})
+                self.boots.add(self.boot)
+                self._write({"tool": name, "key": key, "boot": self.boot, "record": record})
         except KeyboardInterrupt:
             self.interrupted = True
         finally:

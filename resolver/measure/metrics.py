@@ -19,6 +19,7 @@ NAMES = {
     "generated": "vllm:generation_tokens_total",
     "finished": "vllm:request_success_total",
     "preemptions": "vllm:num_preemptions_total",
+    "decode_s": "vllm:request_decode_time_seconds_sum",
 }
 """Our name of a counter -> vLLM's (0.31.0); what several engines or reasons count is added up."""
 RUNNING, WAITING = "vllm:num_requests_running", "vllm:num_requests_waiting"

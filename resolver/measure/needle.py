@@ -19,6 +19,7 @@ from resolver.measure.statistics import share_interval
 NAME, VERSION = "needle", 1
 METHOD = "needle: a number in a sentence at each depth of one text, asked for one after the other, greedy"
 DEPTHS = (0.0, 0.25, 0.5, 0.75, 1.0)
+UNABLE = "this model finds no sentence again, not even in a short text, so nothing follows"
 ANSWER, CONTROL = 32, 400  # tokens of an answer, and of a text so short that nobody misses the sentence
 
 
@@ -91,7 +92,7 @@ def run(server: Server, options: SpeedOptions, journal: Journal | None = None) -
     found = [_judged(int(key), record["needles"], able) for key, record in kept.items()]
     every = [needle for record in kept.values() for needle in record["needles"]]
     found.append(traffic.finding([{"foreign": needle["foreign"]} for needle in every]))
-    numbers = _numbers(kept, options)
+    numbers = _numbers(kept, options, able)
     return Report(NAME, numbers, (*found, *options.too_long(ANSWER)), journal.interrupted)
 
 
@@ -114,7 +115,7 @@ def _judged(context: int, needles: list[Record], able: bool) -> Finding:
     return Finding(subject, "broken", f"{len(lost)} of {len(needles)} were not found, at {where} of the text", details)
 
 
-def _numbers(kept: dict[str, Record], options: SpeedOptions) -> tuple[Measurement, ...]:
+def _numbers(kept: dict[str, Record], options: SpeedOptions, able: bool) -> tuple[Measurement, ...]:
     found = []
     whole = 0
     for key, record in kept.items():
@@ -128,9 +129,11 @@ def _numbers(kept: dict[str, Record], options: SpeedOptions) -> tuple[Measuremen
         why = next(
             (needle["problem"] or needle["foreign"] for needle in needles if needle["problem"] or needle["foreign"]), ""
         )
+        if not why and not hits and not able:
+            why = UNABLE
         found.append(one.unsound(why) if why else one)
         if hits == n and not why:
-            whole = max(whole, max(needle["tokens"] or 0 for needle in needles))
+            whole = max(whole, *(needle["tokens"] or 0 for needle in needles))
     if whole:
         under = conditions(options, streams=1, task="needle", cache_state="first cold, then prefix hits")
         found.append(Measurement("needle_tokens", whole, "tokens", len(DEPTHS), None, None, "", under, METHOD, VERSION))

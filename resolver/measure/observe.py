@@ -15,6 +15,7 @@ from resolver.measure.together import together
 from resolver.measure.verbatim import distinct_words
 
 COLLAPSED = 0.2  # a text of which fewer than this share of the words are different ones repeats itself
+BURST, SLACK = 0.6, 0.1  # how much of the engine's decode time a client must see, and seconds that do not matter
 TOO_WIDE = 1.2  # drafts of a step over the speculator's width: such a count is no count of drafts
 
 
@@ -37,7 +38,7 @@ def observe(server: Server, prompts: Sequence[Prompt], limit: int, exact: bool =
         "wall": max(answer.last for answer in answers) - min(answer.sent for answer in answers),
         "until_first": max(answer.first for answer in answers) - min(answer.sent for answer in answers),
         "distinct": min(distinct_words(answer.said) for answer in answers),
-        "foreign": window.foreign,
+        "foreign": window.foreign or _bursts(answers, window.moved.get("decode_s")),
         "known": window.known,
         "steps": window.steps,
         "step_tokens": window.tokens,
@@ -45,6 +46,18 @@ def observe(server: Server, prompts: Sequence[Prompt], limit: int, exact: bool =
         "width": window.width,
         "hits": window.moved.get("prefix_hits"),
     }
+
+
+def _bursts(answers: Sequence[Answer], decoded: float | None) -> str:
+    """Say when the answers did not reach this client as they were made: then its clock timed a buffer, not the engine."""
+    seen = sum(answer.last - answer.first for answer in answers)
+    if decoded is None or any(answer.problem for answer in answers):
+        return ""
+    if seen < BURST * decoded - SLACK or decoded < BURST * seen - SLACK * len(answers):
+        return (
+            f"the engine decoded for {decoded:.3g} s and this client saw {seen:.3g} s of it: one of the two was held up"
+        )
+    return ""
 
 
 def _miscounted(answer: Answer, prompt: Prompt) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from resolver.measure import corpus, prompts, traffic
 from resolver.measure.journal import Journal, Record
-from resolver.measure.measurement import Measurement
+from resolver.measure.measurement import Condition, Measurement
 from resolver.measure.padding import MODULUS, paddings
 from resolver.measure.report import Finding, Report
 from resolver.measure.server import Message, NotMeasurable, Server
@@ -242,7 +242,7 @@ def _numbers(kept: dict[str, Record], options: Options, context: int, found: Fin
     if not kept:
         return ()
     good = sum(not _wrong(record) for record in kept.values())
-    under = {
+    under: dict[str, Condition] = {
         "corpus": corpus.fingerprint(),
         "seed": options.seed,
         "context": context,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ from resolver.diagnostics import UsageError
 from resolver.measure.metrics import Counters, parse
 from resolver.measure.stream import Answer, read
 from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object
+from resolver.serving.errors import LaunchError
 from resolver.serving.secrets import Secret
 
 WAIT = 1800.0  # seconds for one answer: a cold prompt of 240,000 tokens takes minutes on the smallest card
@@ -19,13 +21,8 @@ TEMPLATE = {"enable_thinking": False}
 Message = Mapping[str, Any]
 
 
-class NotMeasurable(Exception):
-    """The server lacks what a tool needs, or is none; the text says what, and `fix` what to do."""
-
-    def __init__(self, message: str, fix: str) -> None:
-        """Take both texts, one sentence each."""
-        super().__init__(message)
-        self.message, self.fix = message, fix
+class NotMeasurable(LaunchError):
+    """The server lacks what a tool needs, or is none; `message` says what, `fix` what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +53,13 @@ class Server:
     Attributes:
         client: where it listens, and the key.
         model: the name under which it serves its model.
+        salt: what the server is to mix into its prefix cache (`cache_salt`), so that the same texts, which numbers need to
+            compare, are not served from what an earlier session left there.
     """
 
     client: Client
     model: str
+    salt: str = field(default_factory=lambda: token_hex(8))
 
     @property
     def url(self) -> str:
@@ -148,7 +148,7 @@ class Server:
             exact: go on to the limit, whatever the model says.
             more: further fields of the request.
         """
-        body = {"messages": list(messages), "chat_template_kwargs": TEMPLATE, **more}
+        body = {"messages": list(messages), "chat_template_kwargs": TEMPLATE, "cache_salt": self.salt, **more}
         return self._ask("/v1/chat/completions", body, limit, exact)
 
     def _ask(self, path: str, body: Mapping[str, Any], limit: int, exact: bool) -> Answer:

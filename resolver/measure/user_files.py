@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from resolver import files
 from resolver.diagnostics import UsageError
 from resolver.measure.corpus import digest
 
@@ -73,9 +74,7 @@ def name_of(path: Path, content: str) -> str:
 
 def _bytes(path: Path, option: str) -> bytes:
     try:
-        if path.stat().st_size > LARGEST:
-            raise UsageError(f"{path} is larger than {LARGEST >> 20} MiB", f"name a smaller file with {option}")
-        return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+        return files.read_bytes(path, largest=LARGEST)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or type(error).__name__
         raise UsageError(f"{path} cannot be read ({reason})", f"name another file with {option}") from None
