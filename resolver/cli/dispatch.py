@@ -103,6 +103,29 @@ COMMANDS = {
             "list measurements, each with hardware, engine, date and quality",
             ("--arm", "--metric", "--hardware", "--context", "--engine", "--knob", "--json", *TALK),
         ),
+        Command(
+            "measure",
+            "measure a running server: speed, prefix reuse, recall, quality, and whether its answers are right",
+            (
+                *ASKING,
+                "--url",
+                "--contexts",
+                "--streams",
+                "--repeats",
+                "--answer",
+                "--tasks",
+                "--seed",
+                "--text",
+                "--questions",
+                "--resume",
+                "--ledger",
+                "--into",
+                "--matrix",
+                "--json",
+                *TALK,
+            ),
+            True,
+        ),
         Command("completion", "print the completion script of bash, zsh or fish", TALK),
         Command(
             "check",
@@ -122,8 +145,8 @@ COMMANDS = {
         ),
     )
 }
-NAMING = {"completion": "SHELL", "explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE"}
-"""Commands that may be given one name."""
+NAMING = {"completion": "SHELL", "explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE", "measure": "TOOL ..."}
+"""Commands that may be given a name; `measure` takes several."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -188,7 +211,7 @@ def _fits(command: Command, line: Line) -> None:
             raise UsageError(f"`launch.py {command.name}` has no option {name}", where)
     spare = line.words[3:] if command.name == "diff" else line.words[1:]
     if command.name in NAMING:
-        spare = spare[1:]
+        spare = [] if command.name == "measure" else spare[1:]
     if spare:
         word, at = spare[0]
         raise UsageError(
