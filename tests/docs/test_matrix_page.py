@@ -93,7 +93,7 @@ def compare(
         words = words_of(wanted, choice)
         status, text = printed(words, capsys, suggestions=not any(choice[2:]))
         assert found["printed"].rstrip("\n") == text.rstrip("\n"), words
-        assert found["verdict"].startswith("Refused" if status else "Launched")
+        assert found["verdict"].startswith("Refused" if status else "Accepted")
         assert shlex.split(found["typed"])[-len(words) :] == words
         assert bool(found["command"]) is not bool(status)
         assert found["command"] in text
@@ -179,7 +179,7 @@ def test_a_refusal_offers_changes_that_are_accepted(small: tuple[Path, Choices])
     with opened(file) as page:
         assert ask(page, [numbers(wanted, None, machine, profile)])[0]["verdict"].startswith("Refused")
         page.click("#near button:has-text('ATTENTION_BACKEND=TRITON_ATTN')")
-        wait(page, "document.getElementById('verdict').textContent.startsWith('Launched')")
+        wait(page, "document.getElementById('verdict').textContent.startsWith('Accepted')")
         assert "mtp-huge-triton-int4" in page.inner_text("#verdict")
 
 

@@ -151,7 +151,7 @@ async function update() {
   const command = refused ? "" : found.commands[commandNumber].map((i) => found.words[i]).join(" ");
   const line = refused ? "" : "cd " + data.folder + " && " + command + "\n";
   const arm = armNumber < 0 ? null : data.arms[armNumber];
-  at("verdict").textContent = (refused ? "Refused" : "Launched") + (arm ? ": " + arm.name : "");
+  at("verdict").textContent = (refused ? "Refused" : "Accepted") + (arm ? ": " + arm.name : "");
   at("verdict").className = refused ? "refuse" : "good";
   show(items);
   showNear(found, choice, refused);
