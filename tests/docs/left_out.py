@@ -11,6 +11,7 @@ LEFT_OUT: dict[str, str] = {
     "make run": WHOLE,
     "make test": WHOLE,
     "make setup": WHOLE,
+    "make kernels-test": WHOLE,
     "make fuzz MINUTES=10": "takes as long as it says; tests/matrix runs what it consists of",
     "make reference": "writes the pages that tests/docs/test_reference.py compares",
     ". .venv/bin/activate": "the tests run in that environment",
