@@ -100,8 +100,23 @@ COMMANDS = {
         Command("engines", "list the known engines and overlays", ("--json", *TALK)),
         Command(
             "figures",
-            "list measurements, each with hardware, engine, date and quality",
-            ("--arm", "--metric", "--hardware", "--context", "--engine", "--knob", "--json", *TALK),
+            "list measurements, each with hardware, engine, date and quality; compare two, or draw speed over context",
+            (
+                "--arm",
+                "--metric",
+                "--hardware",
+                "--context",
+                "--engine",
+                "--knob",
+                "--find",
+                "--stale",
+                "--all",
+                "--compare",
+                "--plot",
+                "--ledger",
+                "--json",
+                *TALK,
+            ),
         ),
         Command(
             "measure",
@@ -159,6 +174,10 @@ def main(words: Sequence[str]) -> int:
         from resolver.cli.explain import prepare
 
         words = prepare(words)
+    if words[:1] == ["figures"]:
+        from resolver.cli.figures import prepare as prepare_figures
+
+        words = prepare_figures(words)
     if words[:1] == ["check"]:
         from resolver.cli.check_questions import prepare as prepare_questions
 

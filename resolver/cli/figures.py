@@ -1,24 +1,102 @@
-"""`launch.py figures`: measurements, each with value, unit, hardware, engine, date, quality and source."""
+"""`launch.py figures`: measurements, each with value, unit, hardware, engine, date, quality and source; two compared; or a picture."""
 
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resolver.cli.check_questions import BETWEEN
 from resolver.cli.start import OK, put, say
 from resolver.compile import open_resolver
+from resolver.diagnostics import UsageError
 from resolver.views import figures as view
-from resolver.views.evidence import load_evidence
+from resolver.views.evidence import Evidence, Figure, load_evidence
+from resolver.views.figures_stale import Now, now
 from resolver.views.page import stdout_page
 
 if TYPE_CHECKING:
     from resolver.cli.options import Line
+    from resolver.resolve import Resolver
+
+SHOWN = 20
+"""Figures that are listed without --all."""
+FILTERS = ("--arm", "--metric", "--hardware", "--context", "--engine", "--knob", "--find", "--stale")
+
+
+def prepare(words: Sequence[str]) -> list[str]:
+    """The words of a command line, in which the two figures after --compare stand as one value. Raises UsageError."""
+    out = list(words)
+    if "--compare" in out:
+        at = out.index("--compare") + 1
+        two = out[at : at + 2]
+        if len(two) < 2 or any(word.startswith("-") for word in two):
+            raise UsageError(
+                "--compare needs two figures", "write --compare A B, with ids that `launch.py figures` shows"
+            )
+        out[at : at + 2] = [BETWEEN.join(two)]
+    return out
 
 
 def run(line: Line) -> int:
     """Print what fits the options. Raises UsageError for a word that nothing has, RulesError for broken data."""
     resolver = open_resolver()
-    evidence = load_evidence(resolver.root)
+    evidence = with_ledger(line, load_evidence(resolver.root))
+    if line.given("--compare"):
+        return compared(line, evidence)
+    today = now(resolver, os.environ)
+    found = selected(line, resolver, evidence, today)
+    if line.given("--plot"):
+        return drawn(line, resolver, evidence, found)
+    if line.given("--json"):
+        quoted = view.links(resolver.rules)
+        data = [view.as_json(evidence, quoted, f, today.judge(f)) for f in found]
+        put(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+        return OK
+    if not found:
+        say("no figure fits all of that; leave one of the options out\n")
+        return OK
+    shown = found if line.given("--all") else found[:SHOWN]
+    page = stdout_page()
+    page.table(view.HEAD, list(view.rows(evidence, shown, today.judge)))
+    if not line.given("--quiet"):
+        page.line()
+        if len(shown) < len(found):
+            narrow = [name for name in FILTERS if not line.given(name)]
+            page.line(
+                f"the first {len(shown)} of {len(found)} figures that fit; see all with --all, or fewer with "
+                f"{', '.join(narrow)}",
+                "dim",
+            )
+        else:
+            page.line(f"{len(found)} of {len(evidence.figures)} figures; what is not stated is unknown", "dim")
+    return OK
+
+
+def with_ledger(line: Line, evidence: Evidence) -> Evidence:
+    """The evidence and what the ledger has: the one that is named, else that of the state folder, where there is one.
+
+    Raises:
+        UsageError: the ledger that is named is not there.
+        LaunchError: a ledger cannot be read.
+    """
+    from resolver.measure import ledger
+    from resolver.views import figures_ledger
+
+    named = line.get("--ledger")
+    path = Path(named) if named else ledger.default_path(os.environ)
+    if named and not path.is_file():
+        raise UsageError(f"there is no ledger {named}", "name a file that `launch.py measure --ledger` has written")
+    found = ledger.read(path)
+    for complaint in found.complaints():
+        say(f"note: {complaint}\n")
+    return figures_ledger.with_ledger(evidence, found) if found.records else evidence
+
+
+def selected(line: Line, resolver: Resolver, evidence: Evidence, today: Now) -> list[Figure]:
+    """What fits the options: figures of arms by name before the others. Raises UsageError."""
     wanted = view.Wanted(
         arm=line.get("--arm"),
         metric=line.get("--metric"),
@@ -26,18 +104,40 @@ def run(line: Line) -> int:
         context=line.get("--context"),
         engine=line.get("--engine"),
         knob=line.get("--knob"),
+        text=line.get("--find"),
     )
     found = view.select(resolver.rules, evidence, wanted)
+    if line.given("--stale"):
+        found = [f for f in found if today.judge(f).stale]
+    return sorted(found, key=lambda f: f.arm is None)
+
+
+def compared(line: Line, evidence: Evidence) -> int:
+    """Print what differs between two figures."""
+    from resolver.views import figures_compare
+
+    two = [figures_compare.find(evidence, name) for name in (line.get("--compare") or "").split(BETWEEN)]
+    found = figures_compare.compare(evidence, *two)
     if line.given("--json"):
-        quoted = view.links(resolver.rules)
-        put(json.dumps([view.as_json(evidence, quoted, f) for f in found], indent=1, ensure_ascii=False) + "\n")
-        return OK
-    if not found:
-        say("no figure fits all of that; leave one of the options out\n")
+        put(json.dumps(found.as_json(), indent=1, ensure_ascii=False) + "\n")
         return OK
     page = stdout_page()
-    page.table(view.HEAD, list(view.rows(evidence, found)))
+    table, below = figures_compare.lines(found)
+    values = ("value", *(view.value_text(f) for f in two))
+    page.table(("", *(f.id for f in two)), [values, *table])
+    page.line()
+    for text in below:
+        page.line(text)
+    return OK
+
+
+def drawn(line: Line, resolver: Resolver, evidence: Evidence, found: list[Figure]) -> int:
+    """Draw what fits."""
+    from resolver.views.figures_plot import METRIC, plot
+
+    path = Path(line.get("--plot") or "")
+    metric = line.get("--metric") or METRIC
+    count = plot(resolver.rules, evidence, found, path, metric)
     if not line.given("--quiet"):
-        page.line()
-        page.line(f"{len(found)} of {len(evidence.figures)} figures; what is not stated is unknown", "dim")
+        say(f"{path}: {count} figures of {metric} over context\n")
     return OK

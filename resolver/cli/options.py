@@ -39,7 +39,7 @@ OPTIONS = {
         Option("--capability", "X.Y", "only this compute capability"),
         Option("--measured", None, "only cells that somebody measured"),
         Option("--unmeasured", None, "only cells that nobody measured"),
-        Option("--all", None, "also the cells without an arm"),
+        Option("--all", None, "also the cells without an arm; with figures: all that fit"),
         Option("--arm", "ARM", "only figures of this arm; with explain: why it is not taken"),
         Option("--want", "FLAG=VALUE", "why this flag does not have this value"),
         Option("--metric", "METRIC", "only this metric, such as decode_tok_s"),
@@ -50,6 +50,10 @@ OPTIONS = {
         Option("--vision", None, "images are sent as well"),
         Option("--prefer", "WHAT", "speed, context or quality"),
         Option("--knob", "KNOB", "only figures that speak of this knob"),
+        Option("--find", "WORDS", "only figures in which all these words occur"),
+        Option("--stale", None, "only figures whose engine, plugins or launch have changed since"),
+        Option("--compare", "A B", "what differs between these two figures"),
+        Option("--plot", "FILE", "draw the figures that fit over their context, arm by arm: .svg or .png"),
         Option("--origins", None, "list the numbered rules and where each is implemented"),
         Option(
             "--never", "RULE", "does RULE (a guard, an arm, a row, or a condition such as '{ctx: huge}') never hold?"
@@ -89,7 +93,7 @@ OPTIONS = {
         Option("--text", "FILE,...", "measure perplexity on this text"),
         Option("--questions", "FILE", 'ask these: JSON lines of {"question": ..., "answer": ...}'),
         Option("--resume", "FILE", "keep what is measured here as it comes, and take up what is there"),
-        Option("--ledger", "FILE", "append the numbers that are sound to this ledger"),
+        Option("--ledger", "FILE", "append the numbers that are sound to this ledger; with figures: read this one"),
         Option("--into", "ARM", "write the numbers that are sound beside this arm in profiles.yaml"),
         Option("--matrix", "FILE", "boot and measure the arms of this file in turn, and compare them"),
         Option("--quiet", None, "only what needs attention: no notes, no summary"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,30 @@ from resolver.diagnostics import UsageError, nearest
 from resolver.expressions import Const
 from resolver.model import Arm, Rules
 from resolver.views.evidence import Evidence, Figure
+from resolver.views.figures_text import HEAD, as_json, number, quality_text, row, rows, setup_text, value_text
 
-UNKNOWN = "unknown"
-HEAD = ("figure", "value", "metric", "what was running", "hardware", "engine", "date", "quality", "source", "note")
+__all__ = [
+    "HEAD",
+    "Wanted",
+    "as_json",
+    "links",
+    "number",
+    "of_arm",
+    "quality_text",
+    "row",
+    "rows",
+    "select",
+    "setup_text",
+    "value_text",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to look for; None asks for nothing. `context` is a tier or a number of tokens, `hardware` a part of a name or a capability."""
+    """What to look for; None asks for nothing.
+
+    `context` is a tier or a number of tokens, `hardware` a part of a name or a capability, `text` words that all must occur.
+    """
 
     arm: str | None = None
     metric: str | None = None
@@ -25,6 +41,7 @@ class Wanted:
     context: str | None = None
     engine: str | None = None
     knob: str | None = None
+    text: str | None = None
 
 
 def links(rules: Rules) -> dict[str, list[str]]:
@@ -48,6 +65,7 @@ def select(rules: Rules, evidence: Evidence, wanted: Wanted) -> list[Figure]:
     if wanted.knob is not None:
         knob = _known(wanted.knob.lower(), {**rules.knobs, **{k.env.lower(): k for k in rules.knobs.values()}}, "knob")
     tokens = _tokens(wanted.context)
+    words = (wanted.text or "").casefold().split()
     hardware = wanted.hardware.casefold() if wanted.hardware else None
     if hardware and not any(_on(evidence, f, hardware) for f in evidence.figures.values()):
         raise UsageError(f"no figure was measured on {wanted.hardware!r}", f"use one of {', '.join(evidence.hardware)}")
@@ -59,7 +77,7 @@ def select(rules: Rules, evidence: Evidence, wanted: Wanted) -> list[Figure]:
             return False
         if hardware and not _on(evidence, f, hardware):
             return False
-        if tokens is not None and f.setup.get("context_tokens") != tokens:
+        if tokens is not None and not _at(f.setup.get("context_tokens"), tokens, wanted.context or ""):
             return False
         if wanted.context and tokens is None and f.setup.get("ctx") != wanted.context:
             return False
@@ -67,14 +85,17 @@ def select(rules: Rules, evidence: Evidence, wanted: Wanted) -> list[Figure]:
             return False
         if knob is not None:
             found = rules.knobs.get(knob) or next(k for k in rules.knobs.values() if k.env.lower() == knob)
-            return f.id in found.figures or found.env in f.setup.get("knobs", {})
-        return True
+            if f.id not in found.figures and found.env not in f.setup.get("knobs", {}):
+                return False
+        return _has(f, words)
 
     return [f for f in evidence.figures.values() if fits(f)]
 
 
 def of_arm(figure: Figure, arm: Arm) -> bool:
-    """Whether the record itself says that this arm ran: its spec and ctx, and a backend or cache dtype that only this arm sets."""
+    """Whether the record itself says that this arm ran: by name, or by spec, ctx, and a backend or cache dtype that only it sets."""
+    if figure.arm is not None:
+        return figure.arm == arm.name
     setup = figure.setup
     spec, _, rest = arm.name.partition("-")
     if setup.get("spec") != spec or setup.get("ctx") != rest.partition("-")[0] or "mode" in setup:
@@ -113,87 +134,16 @@ def _on(evidence: Evidence, figure: Figure, wanted: str) -> bool:
     return wanted in (figure.hardware or "").casefold() or wanted == evidence.capability(figure)
 
 
-def number(value: float | int | None) -> str:
-    """A number as its source wrote it."""
-    return "" if value is None else f"{value:,}" if isinstance(value, int) and abs(value) >= 10000 else f"{value}"
+def _at(context: Any, tokens: int, asked: str) -> bool:
+    """Whether a figure's context is the one asked for; `112k` means every context of 112 thousand and some tokens."""
+    if not isinstance(context, int):
+        return False
+    return context // 1000 == tokens // 1000 if asked[-1:] in ("k", "K") else context == tokens
 
 
-def value_text(figure: Figure) -> str:
-    """Value or range, spread, total and unit."""
-    text = number(figure.value) if figure.value is not None else f"{number(figure.low)} to {number(figure.high)}"
-    if figure.n is not None and figure.metric in ("count", "verbatim_chars"):
-        text += f" of {number(figure.n)}"
-    if figure.spread:
-        text += f" ({figure.spread})"
-    return f"{text} {figure.unit}"
-
-
-def setup_text(figure: Figure) -> str:
-    """What was running, in a few words."""
-    parts = []
-    for key, value in figure.setup.items():
-        if key == "knobs":
-            parts += [f"{k}={v}" for k, v in value.items()]
-        elif key in ("spec", "ctx", "backend", "kv_cache_dtype", "mode", "task", "cudagraph_mode"):
-            parts.append(str(value))
-        else:
-            parts.append(f"{key.replace('_', ' ')} {value}")
-    if figure.platform:
-        parts.append(figure.platform)
-    if figure.power_cap_w:
-        parts.append(f"{figure.power_cap_w} W")
-    return ", ".join(parts) or UNKNOWN
-
-
-def quality_text(figure: Figure) -> str:
-    """The quality; of a superseded figure by which, and whether its source says so."""
-    if figure.superseded_by:
-        return f"superseded by {figure.superseded_by} ({figure.superseded_basis or 'stated'})"
-    return figure.quality
-
-
-def row(figure: Figure, before: str = "") -> tuple[str, ...]:
-    """One line of the table; what is not known is said to be unknown."""
-    return (
-        before + figure.id,
-        value_text(figure),
-        figure.metric,
-        setup_text(figure),
-        figure.hardware or UNKNOWN,
-        figure.engine or UNKNOWN,
-        figure.date or UNKNOWN,
-        quality_text(figure),
-        figure.source,
-        figure.note or "",
-    )
-
-
-def rows(evidence: Evidence, figures: list[Figure]) -> Iterator[tuple[str, ...]]:
-    """The table: below each figure stand those that contradict it and the one that replaced it, whether asked for or not."""
-    shown: set[str] = set()
-    for figure in figures:
-        if figure.id in shown and shown.issuperset(evidence.contradicting(figure)):
-            continue
-        shown.add(figure.id)
-        yield row(figure)
-        for other in evidence.contradicting(figure):
-            shown.add(other)
-            yield row(evidence.figures[other], "  against ")
-        if figure.superseded_by and figure.superseded_by not in evidence.contradicting(figure):
-            shown.add(figure.superseded_by)
-            yield row(evidence.figures[figure.superseded_by], "  now ")
-
-
-def as_json(evidence: Evidence, quoted: Mapping[str, list[str]], figure: Figure) -> dict[str, Any]:
-    """Plain data; hardware, engine and date are there always, null when unknown."""
-    parts = ("id", "metric", "value", "low", "high", "unit", "n", "spread", "hardware", "platform", "engine", "date")
-    more = ("power_cap_w", "note", "quality", "superseded_by", "superseded_basis", "compares_with", "issue", "source")
-    always = ("id", "metric", "value", "unit", "hardware", "engine", "date", "quality", "source")
-    out = {p: getattr(figure, p) for p in (*parts, *more) if p in always or getattr(figure, p) is not None}
-    out["setup"] = dict(figure.setup)
-    out["capability"] = evidence.capability(figure)
-    out["contradicts"] = [{"id": o, "value": value_text(evidence.figures[o])} for o in evidence.contradicting(figure)]
-    out["also_in"] = list(figure.also_in)
-    out["quoted_by"] = quoted.get(figure.id, [])
-    out["position"] = str(figure.position)
-    return out
+def _has(figure: Figure, words: list[str]) -> bool:
+    """Whether every word occurs in what is shown of the figure, or in the name of its arm."""
+    if not words:
+        return True
+    text = " ".join((*row(figure), figure.arm or "")).casefold()
+    return all(word in text for word in words)
