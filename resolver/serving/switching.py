@@ -133,7 +133,8 @@ def _claim(place: Place, keys: Sequence[str], record: Record, go_on: Say) -> loc
         return claim.claim(place.folder, keys, place.say, mine=record.id, go_on=go_on)
     except claim.Busy as busy:
         raise LaunchError(
-            f"another launcher was faster: {survey.what(busy.record)}", "look whether that server is the one you want"
+            f"another launcher was faster: {survey.what(busy.record)}",
+            "check whether that server is the one you want, or try again",
         ) from None
 
 

@@ -78,7 +78,7 @@ class Subject:
         while len(ids) < tokens:
             more = self.server.tokens_of_text("\n".join(document(f"accept {seed} {len(ids)}", 400)))
             if not more:
-                raise Refuted("the server makes no tokens of a text", "look at its tokenizer")
+                raise Refuted("the server makes no tokens of a text", "check its tokenizer")
             ids += more
         return ids[:tokens]
 
@@ -104,7 +104,7 @@ class Subject:
         if seen != (len(prompt), tokens):
             raise Refuted(
                 f"a prompt of {len(prompt)} tokens and {tokens} more were asked for, and the server counts {seen[0]} and {seen[1]}",
-                "look at the engine's log",
+                "read the engine's log",
             )
         return answer
 

@@ -40,4 +40,4 @@ def _status(subject: Subject, path: str, body: dict[str, object], key: bool | Se
 
 def _denied(path: str, status: int, who: str) -> None:
     if status != 401:
-        raise Refuted(f"{path} asked {who} is answered with status {status}, not 401", "look for --api-key in the log")
+        raise Refuted(f"{path} asked {who} is answered with status {status}, not 401", "check the log for --api-key")

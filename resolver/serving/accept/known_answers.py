@@ -35,6 +35,6 @@ def run(subject: Subject) -> str:
         if right not in said.lower():
             raise Refuted(
                 f"asked {question!r} it says {said[:80]!r}",
-                "compare with SPEC=off and another KV cache: one of them, or the model's files, is broken",
+                "try SPEC=off, then another KV cache: one of them, or the model's files, is broken",
             )
     return f"{len(QUESTIONS)} of {len(QUESTIONS)}"

@@ -23,9 +23,7 @@ def run(subject: Subject) -> str:
     except BadAnswer as error:
         if "status 404" in str(error):
             return said
-        raise Refuted(
-            f"asked for a model that it does not have, the server answers {error}", "look at its log"
-        ) from None
+        raise Refuted(f"asked for a model that it does not have, the server answers {error}", "read its log") from None
     raise Refuted(
-        "the server answers for a model that it does not have", "look for a proxy between here and the engine"
+        "the server answers for a model that it does not have", "check for a proxy between here and the engine"
     )

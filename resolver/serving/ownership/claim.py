@@ -135,5 +135,5 @@ def stop(record: Record, go_on: Say, patience: float = PATIENCE) -> None:
             time.sleep(STEP)
     raise LaunchError(
         f"{record.launch.name} (process {record.launcher.pid}) does not end, not even by SIGKILL",
-        "look at it with `ps`: it waits for a driver or a disk",
+        "check it with `ps`: it waits for a driver or a disk",
     )
