@@ -144,6 +144,22 @@ class Resolution:
         return out | dict(self.rendered.set_variables)
 
     @cached_property
+    def set_variables(self) -> dict[str, str]:
+        """What the engine gets beside the caller's environment: the rendered variables, and knobs that are themselves variables
+        of the engine and were given elsewhere than in that environment. Secrets are left out."""
+        caller, environ = self.request.caller, self.request.environ
+        given = {
+            knob.env: environ[knob.env]
+            for knob in (self.rules.knobs.values() if caller is not None else ())
+            if knob.exported
+            and not knob.secret
+            and knob.env in environ
+            and environ[knob.env] != (caller or {}).get(knob.env)
+        }
+        removed = self.rendered.unset_variables
+        return {k: v for k, v in given.items() if k not in removed} | dict(self.rendered.set_variables)
+
+    @cached_property
     def effective_knobs(self) -> dict[str, str]:
         """The knobs in force by variable name, as given back they give the same launch. Secrets are left out."""
         out = {}

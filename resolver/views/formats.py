@@ -19,7 +19,7 @@ def shell_words(resolution: Resolution) -> list[str]:
     words = ["env"]
     for name in resolution.rendered.unset_variables:
         words.append(f"-u {quote(name)}")
-    words += [f"{name}={quote(value)}" for name, value in resolution.rendered.set_variables.items()]
+    words += [f"{name}={quote(value)}" for name, value in resolution.set_variables.items()]
     words.append(f'PATH={quote(engine_bin(resolution))}:"$PATH"')
     if resolution.setting("api_key_source") == "api_key.txt":
         words.append('VLLM_API_KEY="$(cat api_key.txt)"')
@@ -33,7 +33,7 @@ def shell_line(resolution: Resolution) -> str:
 
 def env_lines(resolution: Resolution) -> str:
     """The variables that differ from the caller's, as `--env-file` reads them; removed ones as comments."""
-    lines = [f"{name}={_env_quote(value)}" for name, value in sorted(resolution.rendered.set_variables.items())]
+    lines = [f"{name}={_env_quote(value)}" for name, value in sorted(resolution.set_variables.items())]
     lines += [f"# removed: {name}" for name in resolution.rendered.unset_variables]
     lines.append(f"# first on PATH: {engine_bin(resolution)}")
     if resolution.setting("api_key_source") == "api_key.txt":

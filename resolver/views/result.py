@@ -31,7 +31,7 @@ def as_json(resolution: Resolution, notes: Iterable[Diagnostic] = (), request_id
         "machine": resolution.machine.name,
         "argv": mask(resolution.argv) if ok else None,
         "env": {
-            "set": dict(resolution.rendered.set_variables) if ok else {},
+            "set": dict(resolution.set_variables) if ok else {},
             "unset": list(resolution.rendered.unset_variables) if ok else [],
             "path_front": engine_bin(resolution) if ok else None,
         },

@@ -54,7 +54,7 @@ def parts(resolution: Resolution) -> Parts:
                 "change the knob or flag that has it",
             )
         words.append(word)
-    for name, value in resolution.rendered.set_variables.items():
+    for name, value in resolution.set_variables.items():
         if not value.isprintable():
             raise UsageError(
                 f"the variable {name} has a line break or bytes that are no text", "change the knob that has it"
@@ -63,7 +63,7 @@ def parts(resolution: Resolution) -> Parts:
         root,
         os.path.abspath(os.path.join(root, argv[0])),
         tuple(words),
-        dict(resolution.rendered.set_variables),
+        dict(resolution.set_variables),
         tuple(resolution.rendered.unset_variables),
         tuple(dict.fromkeys(left)),
         resolution.setting("api_key_source"),
