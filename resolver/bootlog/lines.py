@@ -38,6 +38,8 @@ START = re.compile(r"Initializing a V1 LLM engine \(v([^)\s]{1,40})\)")
 
 PATTERNS = (
     _p("max_model_len", "int", rf"Using max model len {COUNT}"),
+    # Said of a drafter as well, and before it is cut down to the target's; the engine's own line comes after both.
+    _p("max_model_len", "int", r"with config: model=.*?\bmax_seq_len=(\d+)"),
     _p("backends", "word", r"Using (?:AttentionBackendEnum\.)?([A-Z][A-Z0-9_]+) (?:attention )?backend\b", many=True),
     _p("flash_attention", "int", r"Using FlashAttention version (\d+)"),
     _p("kv_cache_layout", "word", r"Using ([A-Z]{3,8}) KV cache layout", since="0.30"),
