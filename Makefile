@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.set-up
 ENGINE := venv-cpu
 
-.PHONY: setup engine run test test-fast test-all lint browser reference bench kernels-test clean
+.PHONY: setup engine run test test-fast test-all lint browser plotting reference bench kernels-test clean
 
 setup: $(STAMP)
 
@@ -23,7 +23,7 @@ engine: setup
 run: engine
 	$(PY) -m tools.first_run
 
-test: setup lint engine kernels-test browser
+test: setup lint engine kernels-test browser plotting
 	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) $(PY) -m pytest tests -m "not slow or engine"
 	$(PY) -m tests.golden --quiet
 
@@ -35,7 +35,7 @@ MINUTES ?= 5
 fuzz: setup
 	$(PY) -m tests.matrix.fuzz $(MINUTES)
 
-test-all: setup lint engine browser
+test-all: setup lint engine browser plotting
 	PARSER_VENV=$(ENGINE) CPU_ENGINE_VENV=$(ENGINE) HYPOTHESIS_PROFILE=all $(PY) -m pytest tests --timeout 3600
 	$(PY) -m tests.golden
 	$(PY) -m tests.bench
@@ -53,6 +53,11 @@ kernels-test:
 # The driver of the browser tests, where there is a Chromium.
 browser: setup
 	sh tools/setup_browser.sh $(VENV)
+
+# matplotlib, for the tests of `figures --plot`.
+plotting: setup
+	@$(PY) -c 'import matplotlib' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.9' || \
+	  echo "plotting: matplotlib cannot be installed, so figures --plot is not tested" >&2
 
 # The pages of docs/ that are made from data.
 reference: setup

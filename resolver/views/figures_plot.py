@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,8 @@ def plot(rules: Rules, evidence: Evidence, figures: Iterable[Figure], path: Path
 
 def _picture(found: dict[Series, list[tuple[int, Figure]]], metric: str, evidence: Evidence) -> Any:
     try:
-        import matplotlib
-        from matplotlib.figure import Figure as Picture
+        matplotlib: Any = import_module("matplotlib")
+        draw: Any = import_module("matplotlib.figure").Figure
     except ImportError:
         raise UsageError(
             "--plot needs matplotlib, which is not installed", "run .venv/bin/pip install 'matplotlib>=3.9' once"
@@ -90,9 +91,9 @@ def _picture(found: dict[Series, list[tuple[int, Figure]]], metric: str, evidenc
     matplotlib.rcdefaults()
     matplotlib.rcParams["svg.hashsalt"] = "launch-resolver"
     columns = min(3, -(-len(found) // 8))
-    picture = Picture(figsize=(12, 5.5 + 0.17 * -(-len(found) // columns)), layout="constrained")
+    picture = draw(figsize=(12, 5.5 + 0.17 * -(-len(found) // columns)), layout="constrained")
     axes = picture.add_subplot()
-    colors = matplotlib.colormaps["tab20"].colors  # type: ignore[attr-defined]
+    colors = matplotlib.colormaps["tab20"].colors
     arms = list(dict.fromkeys(key[0] for key in found))
     for number, (key, points) in enumerate(found.items()):
         color = colors[arms.index(key[0]) % len(colors)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -296,14 +295,11 @@ def test_what_cannot_be_drawn_says_why(tmp_path: Path, evidence: Evidence, monke
     pytest.importorskip("matplotlib", reason="matplotlib, the optional extra `plot`, is not installed")
     with pytest.raises(LaunchError, match="cannot be written"):
         figures_plot.plot(rules, evidence, some, tmp_path / "nowhere" / "a.svg")
-    real = builtins.__import__
 
-    def without(name: str, *rest: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest)
+    def without(name: str) -> Any:
+        raise ImportError(name)
 
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(figures_plot, "import_module", without)
     with pytest.raises(UsageError) as caught:
         figures_plot.plot(rules, evidence, some, tmp_path / "a.svg")
     assert "matplotlib" in caught.value.message
