@@ -55,6 +55,11 @@ def ran(command: Command, place: Path, cache: Path) -> tuple[int, str]:
     return done.returncode, re.sub(r"(?:\S*/)?python[\d.]* launch\.py", "python launch.py", text)
 
 
+def unwrapped(text: str) -> str:
+    """Output without the line breaks of a long command, whose places follow the length of the folder's name."""
+    return re.sub(r" \\\n +", " ", text).strip("\n")
+
+
 def main() -> int:
     """Put what the commands print now below each command whose output a document shows."""
     with tempfile.TemporaryDirectory() as folder:
@@ -65,8 +70,9 @@ def main() -> int:
             for command in commands(name):
                 if command.shown is not None:
                     _, printed = ran(command, place, Path(folder) / "cache")
-                    old = f"$ {command.text}\n{command.shown}"
-                    text = text.replace(old, f"$ {command.text}\n{printed.strip(chr(10))}")
+                    if unwrapped(printed) != unwrapped(command.shown):
+                        old = f"$ {command.text}\n{command.shown}"
+                        text = text.replace(old, f"$ {command.text}\n{printed.strip(chr(10))}")
             path.write_text(text, encoding="utf-8")
     return 0
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.blocks import LANGUAGES, Command, blocks, commands, documents
 from tests.docs.left_out import LEFT_OUT, LEFT_OUT_BY_START, reason
-from tests.docs.run import fresh_copy, ran
+from tests.docs.run import fresh_copy, ran, unwrapped
 
 MAY_REFUSE = ("resolve", "doctor", "fit", "check", "explain", "diff")
 """Commands whose answer may be no, or not the same: their exit status is 0 or 1."""
@@ -25,11 +25,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
-
-
-def unwrapped(text: str) -> str:
-    """Output without the line breaks of a long command, whose places follow the length of the folder's name."""
-    return re.sub(r" \\\n +", " ", text).strip("\n")
 
 
 @pytest.mark.parametrize("command", RUN, ids=lambda c: f"{c.document}:{c.line}")

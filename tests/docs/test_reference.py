@@ -13,6 +13,7 @@ from resolver.machines import names
 from resolver.views.evidence import load_evidence
 from resolver.views.reference import __main__ as reference
 from resolver.views.reference import blocks
+from resolver.views.reference.knobs import OWN
 from resolver.views.reference.links import FOLDER, Links
 from resolver.views.reference.troubleshooting import CHECKS
 
@@ -74,6 +75,15 @@ def test_every_finding_of_doctor_is_in_troubleshooting(wanted: dict[str, str]) -
         source = (ROOT / "resolver" / "doctor" / f"{module}.py").read_text(encoding="utf-8")
         for name in re.findall(r'Finding\(\s*"([a-z-]+)"', source):
             assert f"`{name}`" in page, name
+
+
+def test_every_variable_that_is_read_is_listed() -> None:
+    known = set(OWN) | {knob.env for knob in open_resolver().rules.knobs.values()}
+    read = set()
+    for path in (ROOT / "resolver").rglob("*.py"):
+        read |= set(re.findall(r'environ(?:\.get\(|\[)\s*"([A-Z_0-9]+)"', path.read_text(encoding="utf-8")))
+    assert sorted(read - known) == []
+    assert len(read) > 10
 
 
 def test_a_block_without_markers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

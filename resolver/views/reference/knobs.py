@@ -11,11 +11,20 @@ from resolver.views.reference.links import Links
 from resolver.views.reference.markdown import code, made_from, plain, table
 
 OWN = {
-    "NO_COLOR": "not empty: no colours on a terminal",
-    "TERM": "`dumb`: no colours and no cursor movement",
     "LAUNCH_CACHE_DIR": "folder for compiled rules and other things that can be made again; empty: none",
     "LAUNCH_STATE_DIR": "folder for logs of `serve`",
     "LAUNCH_DEBUG": "`1`: an internal error shows its traceback",
+    "NO_COLOR": "not empty: no colours on a terminal",
+    "TERM": "`dumb`: no colours and no cursor movement",
+    "SHELL": "the shell whose completion is printed when none is named",
+    "PATH": "where nvcc is looked for; the engine's `bin` is put in front for the engine",
+    "HOME": "where the two next ones are when they are not set",
+    "XDG_CACHE_HOME": "the folder that holds ours, without LAUNCH_CACHE_DIR",
+    "XDG_STATE_HOME": "the folder that holds ours, without LAUNCH_STATE_DIR",
+    "CUDA_VISIBLE_DEVICES": "which cards the probe counts",
+    "CUDA_DEVICE_ORDER": "in which order it takes them",
+    "VLLM_CACHE_ROOT": "where `doctor` looks for compiled kernels",
+    "PYTHONPATH": "where `doctor` looks for a second engine",
 }
 """Variables that are no knobs and that the product itself reads."""
 

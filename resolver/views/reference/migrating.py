@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from resolver.model import Flag, JsonFlag, Knob
+from resolver.conditions import leaves
+from resolver.expressions import names
+from resolver.model import Flag, JsonFlag, Knob, Row
 from resolver.views.reference.links import Links
 from resolver.views.reference.markdown import code, plain, table
 
@@ -22,6 +24,8 @@ NEW = (
     "VLLM_CPU_KVCACHE_SPACE",
 )
 """Knobs that the shell launcher did not have."""
+MOST = 4
+"""Ends that the table names of a knob that decides many."""
 GONE = {"CG_MODE": "R108"}
 """Variables that had an effect there and have none here, with the rule that says so."""
 
@@ -50,7 +54,27 @@ def becomes(links: Links, knob: Knob) -> Iterator[str]:
     ends = list(_ends(links, (knob.name, *knob.sets)))
     if knob.exported and knob.env not in links.rules.variables:
         ends.append(code(knob.env))
-    yield from ends or ["what the rules read"]
+    yield from ends or _decides(links, knob)
+
+
+def _decides(links: Links, knob: Knob) -> list[str]:
+    """What a knob moves that is not rendered itself."""
+    rules = links.rules
+    if knob.type == "words":
+        return ["the last words of the command"]
+    if "served_model" in knob.sets:
+        return ["the model of the command"]
+    moved = [s.name for s in rules.settings.values() if any(reads(row, knob.name) for row in s.rows)]
+    ends = list(dict.fromkeys(_ends(links, tuple(moved))))
+    more = [f"{len(ends) - MOST} more"] if len(ends) > MOST else []
+    told = (["the arm"] if "arm" in moved else []) + ends[:MOST] + more
+    return [f"decides {told[0]}", *told[1:]] if told else ["read by the launcher itself"]
+
+
+def reads(row: Row, name: str) -> bool:
+    """Whether a row of a setting tests or computes with a knob."""
+    read = {leaf.name for leaf in leaves(row.when)} | set(names(row.value))
+    return any(word.partition(".")[0] == name for word in read)
 
 
 def _ends(links: Links, sources: tuple[str, ...]) -> Iterator[str]:
