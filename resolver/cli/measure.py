@@ -35,7 +35,7 @@ def run(line: Line) -> int:
     identity = server.identity()
     into = line.get("--into")
     if into:
-        confirmed(identity, resolution, into)
+        confirmed(identity, resolution, into, server)
     journal = Journal(bar(line.given("--quiet")))
     resume = line.get("--resume")
     if resume:
@@ -111,13 +111,14 @@ def server_of(line: Line, resolution: Resolution | None) -> Server:
     return Server(replace(target.client, wait=WAIT), target.model)
 
 
-def confirmed(identity: Identity, resolution: Resolution | None, arm: str) -> None:
+def confirmed(identity: Identity, resolution: Resolution | None, arm: str, server: Server) -> None:
     """Refuse to write evidence of an arm from a server that is not its launch, before hours are spent on it."""
     if resolution is None:
         raise UsageError(
             "--into writes evidence of an arm, and only an address is given, so the launch is not known",
             "name the launch with --profile and KNOB=value, beside --url or instead of it",
         )
+    from resolver.measure.into_running import running_configuration
     from resolver.measure.into_server import confirm
 
-    confirm(identity, resolution, arm)
+    confirm(identity, resolution, arm, running_configuration(os.environ, server.client.host, server.client.port))

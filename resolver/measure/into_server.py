@@ -37,7 +37,9 @@ def differences(said: Said, resolution: Resolution, running: str | None = None) 
         resolution: the launch that it should be.
         running: the configuration hash that the launcher's own records have of the server; None where there is none.
     """
-    name = str(resolution.setting("served_model_name"))
+    typed = resolution.passthrough.last.get("served_model_name")
+    first = typed[0] if isinstance(typed, list | tuple) and typed else typed
+    name = str(first or resolution.setting("served_model_name"))
     if said.model != name:
         yield f"it serves {said.model or 'no model'}, not {name}"
     path = resolution.setting("served_model")

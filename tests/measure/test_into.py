@@ -17,11 +17,13 @@ from resolver.compile import open_resolver, product_root
 from resolver.measure import into, ledger
 from resolver.measure.flow import flow
 from resolver.measure.into_record import item_of, note_of, shorter
+from resolver.measure.into_running import running_configuration
 from resolver.measure.into_server import confirm, differences
 from resolver.measure.into_splice import NoPlace, add
 from resolver.measure.measurement import Measurement
 from resolver.measure.provenance import CardState, Provenance, gather
 from resolver.measure.setup import hash_of
+from resolver.serving.client import Client
 from resolver.serving.errors import LaunchError
 from resolver.yaml12 import parse
 from tests.explain.requests import ask
@@ -365,6 +367,37 @@ def test_a_server_that_is_another_launch_is_refused(said: Said, running: str | N
         confirm(said, ask("mtp-long", "PTH_FA=0"), ARM, running)
     assert message in caught.value.message
     assert "the profile, knobs and flags that it was started with" in caught.value.fix
+
+
+def test_a_name_that_the_user_typed_counts() -> None:
+    launch = ask("mtp-long", "PTH_FA=0", args=("--served-model-name", "mine"))
+    assert list(differences(Said(model="mine"), launch)) == []
+    assert list(differences(Said(), launch)) == ["it serves qwen3.8-27b, not mine"]
+
+
+def test_what_the_launcher_started_is_known_by_its_address(tmp_path: Path) -> None:
+    from resolver.serving.ownership import recipe, records
+    from resolver.serving.ready import Target
+    from resolver.serving.supervise_guard import Order
+    from resolver.serving.supervise_plan import Plan
+
+    environ = {"LAUNCH_STATE_DIR": str(tmp_path)}
+    assert running_configuration(environ, "127.0.0.1", 18020) is None
+    launch = ask("mtp-long", "PTH_FA=0")
+    plan = Plan(Order(launch.argv, {}, ROOT, False), Target(Client("127.0.0.1", 18020), "qwen3.8-27b"))
+    folder = tmp_path / "servers"
+    folder.mkdir()
+    record = records.new(recipe.of(launch, plan), ("cpu",), "ready")
+    records.save(folder, record)
+    found = running_configuration(environ, "localhost", 18020)
+    assert found == hash_of(launch), "launcher and measuring tools call the same launch by the same hash"
+    confirm(Said(), launch, ARM, found)
+    assert running_configuration(environ, "127.0.0.1", 18021) is None
+    assert running_configuration(environ, "10.0.0.7", 18020) is None
+    records.save(folder, record, phase="starting")
+    assert running_configuration(environ, "127.0.0.1", 18020) is None, "only what was seen to be ready"
+    records.save(folder, record, phase="ready", launcher=replace(record.launcher, start=1))
+    assert running_configuration(environ, "127.0.0.1", 18020) is None, "a launcher that is gone says nothing"
 
 
 def test_all_differences_are_named_at_once() -> None:
