@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from resolver.causes import causes
@@ -75,18 +75,27 @@ def unserved(resolution: Resolution) -> Iterator[Diagnostic]:
         if verdict is None or verdict.served:
             continue
         because = f" ({'; '.join(verdict.reasons)})" if verdict.reasons else ""
+        blocks = f" in blocks of {case.block_size}" if case.block_size else ""
         arm = resolution.rules.arms.get(resolution.setting("arm"))
         yield Diagnostic(
             "refuse",
             "backend-does-not-serve-cache",
-            f"{case.backend or 'the backend that the engine picks'} does not serve {whose} with a {case.kv_cache_dtype} cache"
+            f"{case.backend or 'the backend that the engine picks'} does not serve {whose} with a {case.kv_cache_dtype} cache{blocks}"
             f" on compute capability {case.capability} in vLLM {resolution.engine.name}{because}",
-            f"use one of the backends that do: {', '.join(verdict.serves)}"
-            if verdict.serves
-            else "choose another CTX or cache dtype: no backend of this engine does",
+            _fix(resolution, case, verdict),
             arm.position if arm else None,
             causes=causes(resolution, iter(_ASKED_BY)),
         )
+
+
+def _fix(resolution: Resolution, case: Case, verdict: Verdict) -> str:
+    """The way out: without --block-size where that is all that stands against it, else another backend or cache."""
+    without = judge(resolution.engine, replace(case, block_size=None)) if case.block_size else None
+    unsized = "leave out --block-size" if without and without.served else None
+    if verdict.serves:
+        others = f"use one of the backends that do: {', '.join(verdict.serves)}"
+        return f"{unsized}, or {others}" if unsized else others
+    return unsized or "choose another CTX or cache dtype: no backend of this engine does"
 
 
 def _unknown_name(resolution: Resolution) -> Diagnostic | None:

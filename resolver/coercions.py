@@ -71,6 +71,11 @@ def mentions_dflash(text: str) -> bool:
     return "dflash" in text.lower()
 
 
+def mentions_positions(text: str) -> bool:
+    """Whether an override of a model's configuration may move the length that the model is made for."""
+    return re.search(r"rope|position|max_\w*len|seq_len|n_positions|text_config", text, re.IGNORECASE) is not None
+
+
 def _json_object(text: str) -> dict[str, object] | None:
     import json  # only where such a text is asked about
 
@@ -109,6 +114,7 @@ READINGS: dict[str, Callable[[str], Reading]] = {
     "expandable": expandable,
     "reads_as_flag": reads_as_flag,
     "mentions_dflash": mentions_dflash,
+    "mentions_positions": mentions_positions,
     "json_keys": json_keys,
     "json_method": json_method,
     "json_connector": json_connector,

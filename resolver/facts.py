@@ -12,14 +12,28 @@ FileKind = Literal["file", "dir", "absent"]
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """One path: `kind` None when nothing is known; `bytes` is the apparent size, of a folder with all it holds."""
+    """One path: `kind` None when nothing is known; `bytes` is the apparent size, of a folder with all it holds.
+
+    `named` is the longest context that a model's config.json names, where a machine file tells it; `path` says where to read it.
+    """
 
     kind: FileKind | None = None
     bytes: int | None = None
+    named: int | None = None
+    path: str | None = None
 
     @property
     def exists(self) -> bool | None:
         return None if self.kind is None else self.kind != "absent"
+
+    @property
+    def longest(self) -> int | None:
+        """The longest context that a model's config.json names, in tokens; None when it names none, or cannot be read."""
+        if self.path is None or self.kind != "file":
+            return self.named
+        from resolver.context_limit import longest_in
+
+        return longest_in(self.path)
 
 
 UNKNOWN_FILE = FileInfo()
@@ -65,7 +79,7 @@ def _stat(path: str) -> FileInfo:
             return ABSENT
         if os.path.isdir(path):
             return FileInfo("dir", _apparent_size(path))
-        return FileInfo("file", os.stat(path).st_size)
+        return FileInfo("file", os.stat(path).st_size, path=path)
     except (OSError, ValueError):
         return UNKNOWN_FILE
 
@@ -116,7 +130,8 @@ def machine_from(
     engine = document.get("engine")
     version = None if not engine else "+".join([str(engine["version"]), *engine.get("overlays", ())])
     listed = {
-        path: FileInfo(item.get("kind"), item.get("bytes")) for path, item in (document.get("files") or {}).items()
+        path: FileInfo(item.get("kind"), item.get("bytes"), item.get("longest"))
+        for path, item in (document.get("files") or {}).items()
     }
     return Machine(
         name, dict(flatten(document.get("facts") or {})), version, files or ListedFiles(listed, root), source

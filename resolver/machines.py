@@ -86,7 +86,7 @@ def with_facts(root: Path, machine: Machine, changes: Mapping[str, Any]) -> Mach
             facts[name] = value
     files = machine.files
     if "files" in changes and isinstance(files, ListedFiles):
-        listed = {p: FileInfo(i.get("kind"), i.get("bytes")) for p, i in changes["files"].items()}
+        listed = {p: FileInfo(i.get("kind"), i.get("bytes"), i.get("longest")) for p, i in changes["files"].items()}
         files = ListedFiles({**files.files, **listed}, files.root)
     return Machine(machine.name, facts, machine.engine, files, machine.source)
 

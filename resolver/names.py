@@ -11,7 +11,7 @@ from resolver.coercions import READINGS
 from resolver.model import Row
 
 Kind = Literal["knob", "setting", "fact", "extra_last", "extra_any", "extra_set", "file", "choices", "reading"]
-FILE_PARTS = ("exists", "bytes", "kind")
+FILE_PARTS = ("exists", "bytes", "kind", "longest")
 
 
 @dataclass(frozen=True, slots=True)

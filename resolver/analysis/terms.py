@@ -90,7 +90,7 @@ class Terms:
             yield Fixed(None)
         elif meaning.kind == "file":
             for term in self.of(meaning.base):
-                yield self.file(term, meaning.part)
+                yield self.file(term, meaning.part, meaning.base)
             yield Fixed(None)
         elif meaning.kind == "reading":
             for term in self.of(meaning.base):
@@ -101,12 +101,16 @@ class Terms:
                 yield from self.of_expression(row.value)
             yield Fixed(None)
 
-    @staticmethod
-    def file(term: Term, part: str) -> Term:
-        """What stands at a path."""
+    def file(self, term: Term, part: str, behind: str) -> Term:
+        """What stands at a path; what is written in it is not known."""
         if isinstance(term, Fixed) and not (isinstance(term.value, str) and term.value):
             return Fixed(None)
-        return Base(("file", term), part)
+        if part != "longest":
+            return Base(("file", term), part)
+        key: Key = ("free", "content", part, term)
+        self.free[key] = Free("int", 1, 10**40, True)
+        self.behind[key] = (behind,)
+        return Base(key)
 
     def reading(self, part: str, term: Term, behind: str) -> Term:
         """A reading of a text that is not known."""

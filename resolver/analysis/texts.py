@@ -31,6 +31,7 @@ READ_AS: dict[str, Callable[[Any], str]] = {
     "json_keys": lambda n: json.dumps({f"key{i}": 1 for i in range(min(n, 9))}),
     "json_connector": lambda text: json.dumps({"kv_connector": text}),
     "json_method": lambda text: json.dumps({"method": text}),
+    "mentions_positions": lambda yes: '{"max_position_embeddings": 1}' if yes else '{"architectures": ["x"]}',
     "mentions_dflash": lambda yes: "/x/dflash" if yes else "/x/other",
 }
 """For each reading a text that reads so: tried first where a witness needs one; what it is worth shows when it is resolved."""

@@ -62,7 +62,7 @@ class Values(Leaves):
             return [
                 piece
                 for term, where in self.values(meaning.base)
-                for piece in self._unless_null(term, where, self.terms.file(term, meaning.part))
+                for piece in self._unless_null(term, where, self.terms.file(term, meaning.part, meaning.base))
             ]
         if meaning.kind == "reading":
             return [p for term, where in self.values(meaning.base) for p in self._reading(meaning, term, where)]

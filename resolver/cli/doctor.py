@@ -90,6 +90,7 @@ def launch_of(resolution: Resolution, env_file: str | None) -> Launch:
         unread=tuple(unread),
         env_file=env_file,
         engines=tuple(versions(resolution.resolver.root)),
+        venv=str(resolution.lookup("engine_venv") or "venv"),
         plugin_engines={name: engines for name, (_, engines) in resolution.rules.plugin_overlays.items()},
     )
 

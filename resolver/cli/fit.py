@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def run(line: Line) -> int:
-    """Print the verdict; exit status 1 when it does not fit. Raises UsageError where there is no arithmetic for the launch."""
+    """Print the verdict; exit status 1 when it does not fit.
+
+    A launch that the arithmetic does not cover is `unknown`, with the reason. Raises UsageError where --solve asks for a number of it.
+    """
     from resolver.geometry.shapes import NoGeometry
     from resolver.views import fit
     from resolver.views.fit_setup import asked
@@ -38,12 +41,27 @@ def run(line: Line) -> int:
         page = stdout_page()
         show(question, page, what, line.given("--formulas"), line.given("--quiet"))
     except NoGeometry as none:
-        raise UsageError(
-            f"this launch has no arithmetic: {none.message}",
-            none.fix or "start it, and read its log with --from-log FILE",
-        ) from None
+        fix = none.fix or "start it, and read its log with --from-log FILE"
+        if what:
+            raise UsageError(f"this launch has no arithmetic: {none.message}", fix) from None
+        _unknown(line, none.message, fix, answer.resolution.refused)
+        _say((*answer.notes, *answer.resolution.diagnostics))
+        return OK
     _say((*answer.notes, *answer.resolution.diagnostics))
     return REFUSED if fit.verdict(question).answer == "does not fit" else OK
+
+
+def _unknown(line: Line, why: str, fix: str, refused: bool) -> None:
+    """The verdict on a launch whose pool was never derived."""
+    from resolver.views.page import dump, stdout_page
+
+    if line.given("--json"):
+        put(dump({"schema": 1, "answer": "unknown", "why": why, "fix": fix, "refused": refused}))
+        return
+    page = stdout_page()
+    page.line("unknown", "warn")
+    page.line(f"why  {why}", indent=2)
+    page.line(f"fix  {fix}", indent=2)
 
 
 def _say(diagnostics: tuple[Diagnostic, ...]) -> None:

@@ -17,10 +17,10 @@ def engine_missing(scene: Scene) -> Iterator[Finding]:
         yield Finding(
             "engine-missing",
             "problem",
-            "there is no vLLM in the engine's environment",
+            f"there is no vLLM in the engine's environment, {scene.launch.venv}",
             "there is nothing to start",
             "knob ENGINE_VENV",
-            "install vLLM into venv, or set ENGINE_VENV to the environment that has it",
+            f"install vLLM into {scene.launch.venv}, or set ENGINE_VENV to the environment that has it",
         )
     elif version and str(version).partition("+")[0] not in scene.launch.engines:
         yield Finding(

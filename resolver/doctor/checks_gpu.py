@@ -104,7 +104,7 @@ def fewer_cards(scene: Scene) -> Iterator[Finding]:
             f"the launch uses {scene.launch.gpus} GPUs, and {count} can be seen",
             "the engine cannot start",
             "guard more-gpus-than-there-are",
-            "lower TENSOR_PARALLEL, or make the other cards visible",
+            "lower TENSOR_PARALLEL_SIZE, or make the other cards visible",
         )
 
 

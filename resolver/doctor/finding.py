@@ -54,6 +54,7 @@ class Launch:
         unread: variables in the environment that nothing reads.
         env_file: the file given with --env-file.
         engines: the engine versions that are known here.
+        venv: the engine's environment, as the knob says it.
         plugin_engines: plugin -> engine versions that it is made for.
     """
 
@@ -71,6 +72,7 @@ class Launch:
     unread: tuple[tuple[str, str], ...] = ()
     env_file: str | None = None
     engines: tuple[str, ...] = ()
+    venv: str = "venv"
     plugin_engines: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 

@@ -95,7 +95,7 @@ def _changes(ask: Asked, here: Setup) -> list[tuple[str, Setup]]:
     assert here.pool_bytes is not None
     out.append(("pool 256 MiB larger", replace(here, pool_bytes=here.pool_bytes + (256 << 20))))
     if here.tensor_parallel == 1 and not ask.host_pool:
-        out.append(("TENSOR_PARALLEL=2, as large a pool on each", replace(here, tensor_parallel=2)))
+        out.append(("TENSOR_PARALLEL_SIZE=2, as large a pool on each", replace(here, tensor_parallel=2)))
     return out
 
 

@@ -41,13 +41,16 @@ def asked(resolution: Resolution) -> Asked:
     if (resolution.setting("pipeline_parallel_size") or 1) > 1:
         raise NoGeometry(
             "the layers are shared out by pipeline, and the pool of such a launch was never derived",
-            "leave out PIPELINE_PARALLEL",
+            "leave out PIPELINE_PARALLEL_SIZE, or start it and read its log",
         )
     shape = _with_own_drafter(resolution, _shape(resolution, known))
+    limit = resolution.setting("longest_context")
+    if limit is not None or "hf_overrides" in resolution.passthrough.flags:
+        shape = replace(shape, longest=limit)
     form = known.format_named(resolution.setting("effective_kv_cache_dtype") or "auto")
     drafter = _drafter(resolution)
-    length = _number(resolution, "max_model_len")
-    if not length or length < 1:
+    length = resolution.setting("length_in_force")
+    if not isinstance(length, int) or length < 1:
         raise NoGeometry("the length of a request is left to the engine", "give MAX_LEN as a number")
     cpu = resolution.facts.get("device") == "cpu"
     pool = _number(resolution, "kv_cache_memory_bytes")

@@ -87,3 +87,9 @@ def test_words_that_the_engine_takes_for_flags(text: str, flag: bool) -> None:
 def test_every_reading_is_in_the_docs() -> None:
     text = (product_root() / "docs" / "adding-a-rule.md").read_text()
     assert [name for name in READINGS if f"`.{name}`" not in text] == []
+
+
+def test_a_block_size_that_no_kernel_takes_is_named() -> None:
+    message, fix = only_refusal(ask("mtp-long", args=("--block-size", "16")), "backend-does-not-serve-cache")
+    assert "CUSTOM does not serve the target with a int8_per_token_head cache in blocks of 16" in message
+    assert fix == "leave out --block-size, or use one of the backends that do: TRITON_ATTN"

@@ -117,6 +117,56 @@ def test_random_launches(resolver: Resolver, knobs: Mapping[str, str], args: tup
         assert differences(resolution) == {}
 
 
+SAME_FOR_ALL = {
+    "block": "request_block",
+    "page_bytes": "request_page_bytes",
+    "request_pages": "request_pages",
+    "request_bytes": "request_bytes",
+    "pool_pages": "pinned_pages",
+}
+ANY_KNOBS: dict[str, list[str]] = {
+    **KNOBS,
+    "CTX": ["fast", "long", "huge"],
+    "SPEC": ["mtp", "dflash2", "off"],
+    "DRAFT_TOKENS": ["1", "3", "6"],
+    "MAX_LEN": ["1000", "64k", "131072", "140k", "262144"],
+    "PREFIX_CACHE": ["0", "1"],
+    "TENSOR_PARALLEL_SIZE": ["2", "4", "8"],
+}
+MORE_ARGS = [
+    *ARGS,
+    ("--max-model-len", "32k"),
+    ("--kv-cache-memory-bytes", "4G"),
+    ("--mamba-ssm-cache-dtype", "float32"),
+    ("--no-async-scheduling",),
+    ("--no-enable-prefix-caching",),
+]
+
+
+@given(
+    st.fixed_dictionaries({}, optional={k: st.sampled_from(v) for k, v in ANY_KNOBS.items()}),
+    st.sampled_from(MORE_ARGS),
+    st.integers(0, 100),
+)
+def test_a_request_has_as_many_pages_in_the_tables_as_in_the_arithmetic(
+    resolver: Resolver, knobs: Mapping[str, str], args: tuple[str, ...], which: int
+) -> None:
+    """Any speculator, format, grouping and number of GPUs: the guard on a pinned pool counts what fit counts."""
+    every = names(resolver.root)
+    machine = load_machine(resolver.root, every[which % len(every)])
+    request = build(resolver.rules, resolver.table, environ=knobs, args=args)
+    resolution = resolver.resolve(request, machine, resolver.engine_of(machine))
+    if resolution.setting("request_pages") is None:
+        return
+    sheet = numbers(asked(resolution).setup)
+    assert {name: sheet.get(name) for name in SAME_FOR_ALL} == {
+        name: resolution.setting(setting) for name, setting in SAME_FOR_ALL.items()
+    }
+    smaller = "pool-smaller-than-one-request"
+    speaks = any(d.rule.startswith(smaller) for d in resolution.diagnostics)
+    assert speaks == (sheet.get("pool_pages") is not None and sheet["request_pages"] > sheet["pool_pages"])
+
+
 def dflash_need(resolver: Resolver, text: str, guard: str) -> None:
     """The guard's text has the number."""
     found = next(g for g in resolver.rules.guards.values() if g.id == guard)
@@ -126,11 +176,9 @@ def dflash_need(resolver: Resolver, text: str, guard: str) -> None:
 
 def test_constants_in_the_texts_of_guards_are_what_the_arithmetic_gives(resolver: Resolver) -> None:
     """Where a guard's text names a number that can be derived, it is the derived one."""
-    chunks = dflash("bfloat16", batched_tokens=8192)
-    assert max_model_len(chunks) == 63168
-    assert numbers(chunks)["request_bytes"] / GIB == pytest.approx(5.35, abs=0.005)
-    dflash_need(resolver, "63168", "prefill-chunk-larger-than-the-pool")
-    dflash_need(resolver, "5.35 GiB", "prefill-chunk-larger-than-the-pool")
+    fifteen = dflash("int8", 15, 131072, async_scheduling=False)
+    assert max_model_len(fifteen) == 114224
+    dflash_need(resolver, "114224", "more-than-7-drafts-at-long")
     mtp = Setup(QWEN, KNOWN.formats["bfloat16"], 65536, 4, "mtp")
     assert numbers(mtp)["request_bytes"] / GIB == pytest.approx(4.76, abs=0.005)
     for guard in ("base-model-at-64k", "64k-at-090-before-0-29"):

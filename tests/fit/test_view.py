@@ -30,7 +30,8 @@ def fit(capsys: pytest.CaptureFixture[str]):  # type: ignore[no-untyped-def]
 
 
 def ask(fit, *words: str) -> dict:  # type: ignore[no-untyped-def, type-arg]
-    data: dict = json.loads(fit([*words, "--json"])[1])  # type: ignore[type-arg]
+    at = words.index("--") if "--" in words else len(words)
+    data: dict = json.loads(fit([*words[:at], "--json", *words[at:]])[1])  # type: ignore[type-arg]
     return data
 
 
@@ -152,9 +153,23 @@ def test_the_cpu_engine(fit, tmp_path: Path) -> None:  # type: ignore[no-untyped
     ],
 )
 def test_no_arithmetic(fit, words: list[str], match: str) -> None:  # type: ignore[no-untyped-def]
+    asked = ["--profile", "mtp-fast", "--machine", "2x-rtx-3080-20gb", *words]
+    at = asked.index("--") if "--" in asked else len(asked)
+    status, text = fit(asked)
+    assert status == 0
+    assert text.startswith("unknown\n  why  ")
+    data = ask(fit, *asked)
+    assert (data["answer"], match in data["why"], bool(data["fix"])) == ("unknown", True, True)
     with pytest.raises(UsageError, match=match) as error:
-        fit(["--profile", "mtp-fast", "--machine", "rtx-3090", *words])
+        fit([*asked[:at], "--solve", "max_model_len", *asked[at:]])
     assert error.value.fix
+
+
+def test_a_length_may_be_written_as_vllm_reads_it(fit) -> None:  # type: ignore[no-untyped-def]
+    short, plain = (
+        ask(fit, "--profile", "mtp-long", "--machine", "rtx-3090", f"MAX_LEN={text}") for text in ("140k", "140000")
+    )
+    assert short == plain
 
 
 TINY = {
