@@ -30,6 +30,18 @@ def boot(words: list[str]) -> Any:
     return LLM.from_engine_args(EngineArgs.from_cli_args(given))
 
 
+def spoil(share: float) -> None:
+    """Make our kernels compute with a softmax scale that is wrong by this share: the comparison of answers must notice."""
+    from splitverify.plugin.runner import LayerRunner
+
+    set_up = LayerRunner.__init__
+
+    def wrong(self: Any, *, scale: float, **rest: Any) -> None:
+        set_up(self, scale=scale * (1 + share), **rest)
+
+    LayerRunner.__init__ = wrong  # type: ignore[method-assign]
+
+
 def counters(llm: Any) -> dict[str, float]:
     """What the engine counted: preemptions, and drafts proposed and accepted."""
     wanted = ("preemption", "spec_decode_num")
@@ -67,6 +79,8 @@ class Work:
         from e2e import weights
         from e2e.stepping import Stepper
 
+        if self.task["spoil"]:
+            spoil(self.task["spoil"])
         self.llm = boot(self.task["words"])
         config = self.llm.llm_engine.vllm_config
         self.block = config.cache_config.block_size

@@ -41,7 +41,7 @@ ALL = {
         Launch("mtp3-custom-int8", "mtp-long", (CUSTOM,)),
         Launch("mtp3-triton-int8", "mtp-long", (TRITON,), 3072),
         Launch("mtp3-triton-int8-verify", "mtp-long", (TRITON, "VLLM_SPEC_DECODE_ATTN=1"), 3072),
-        Launch("mtp7-custom-int8", "mtp-long", (CUSTOM, "DRAFT_TOKENS=7"), 3072),
+        Launch("mtp7-custom-int8", "mtp-long", (CUSTOM, "DRAFT_TOKENS=7"), 2048),
         Launch("mtp3-flash-bf16", "mtp-fast", (FLASH, "DRAFT_TOKENS=3", "SPEC_ATTN=0")),
         Launch("mtp3-flash-bf16-verify", "mtp-fast", (FLASH, "DRAFT_TOKENS=3", "SPEC_ATTN=1"), 3072),
         Launch("mtp3-custom-bf16", "mtp-fast", (CUSTOM, "DRAFT_TOKENS=3"), 3072),
@@ -51,11 +51,13 @@ ALL = {
         Launch("dflash7-custom-int8", "dflash2-long", (CUSTOM, "MAX_SEQS=8")),
         Launch("dflash7-triton-int8", "dflash2-long", (TRITON, "MAX_SEQS=8"), 3072),
         Launch("dflash7-flash-bf16", "dflash2-fast", (FLASH, "SPEC_ATTN=0", "MAX_SEQS=8")),
-        Launch("served-custom-int8", "mtp-long", (CUSTOM,), 3072),
+        Launch("served-custom-int8", "mtp-long", (CUSTOM,), 2048),
+        Launch("spoiled-custom-int8", "mtp-long", (CUSTOM,), 1024, 16384),
         Launch("tight-custom-int8", "mtp-long", (CUSTOM,), 324, 16384),
     )
 }
-"""Pools of 10 GiB are those that `fit` is held to. `tight-...` has 100 pages, so that requests push each other out."""
+"""Pools of 10 GiB are those that `fit` is held to. `tight-...` has 66 pages, so that requests push each other out; `spoiled-...` is told to compute something else, to
+see that the comparison of answers notices."""
 
 
 def words(launch: Launch, folder: Path, venv: Path | None = None, share: float = 0.06) -> list[str]:

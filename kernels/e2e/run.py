@@ -86,7 +86,7 @@ class Session:
             task = {"name": name, "names": names, "words": resolved["argv"][2:], "out": str(self.answers),
                     "turns": str(self.turns), "deadline": self.deadline - 8, "boot_wait": self.plan.boot_wait,
                     "contexts": work.contexts, "answers": work.answers, "reserve": self.plan.reserve,
-                    "residue_block": work.residue_block}
+                    "residue_block": work.residue_block, "spoil": work.spoil}
             file = self.work / f"task-{name}.json"
             file.write_text(json.dumps(task), encoding="utf-8")
             environ = {**self.environ, **resolved["env"]["set"], "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}

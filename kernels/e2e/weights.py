@@ -9,6 +9,10 @@ from typing import Any
 
 import torch
 
+SHARP = 3.0
+"""Spread of the attention's scores. With one, each of a thousand random keys gets a thousandth, and an error of the
+attention would not reach the answers; with three, a few keys decide."""
+
 
 def draw(model: Any) -> int:
     """Draw the weights again, in place, seeded by each one's name: every engine gets the same. Returns how many there are."""
@@ -23,7 +27,8 @@ def draw(model: Any) -> int:
             elif name.endswith("dt_bias"):
                 weight.fill_(1.0)
             elif weight.dim() < 2:                                 # norms, some of which add one themselves
-                weight.fill_(0.0 if "Gemma" in type(owner).__name__ or name.endswith("bias") else 1.0)
+                one = 0.0 if "Gemma" in type(owner).__name__ or name.endswith("bias") else 1.0
+                weight.fill_(one + SHARP - 1.0 if name.endswith("q_norm.weight") else one)
             else:
                 spread = 1.0 if "embed" in name else 1 / math.sqrt(weight.numel() / weight.shape[0])
                 numbers = torch.randn(weight.shape, generator=generator, device=weight.device, dtype=torch.float32)

@@ -45,12 +45,12 @@ def mixed(count: int = 200) -> Batch:
 
 
 def residues(block: int) -> tuple[Batch, Batch]:
-    """Prompts of every length from 64 below to 63 above two blocks, all beginnings of one text; the same ones twice.
+    """Prompts of every length from 64 below to 63 above three blocks, all beginnings of one text; the same ones twice.
 
-    So every remainder of a length by 128 occurs, on both sides of a block's end; the second time they are in the cache.
+    So every remainder of a length by 128 occurs, on both sides of a block's end; and with one block or two in the cache.
     """
-    document = text(2, 2 * block + RESIDUES)
-    first = 2 * block - RESIDUES // 2
+    document = text(2, 3 * block + RESIDUES)
+    first = 3 * block - RESIDUES // 2
     prompts = tuple(document[:length] for length in range(first, first + RESIDUES))
     return Batch("residues", prompts, 8, 8), Batch("residues-again", prompts, 8, 8)
 

@@ -1,0 +1,112 @@
+"""What is asked: the same for every engine, every remainder of a length, and answers that outgrow a small pool."""
+
+from __future__ import annotations
+
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.e2e import machine  # noqa: F401  (the package makes e2e importable)
+
+from e2e import soak, turns, workload  # isort: skip
+
+
+def test_prompts_are_the_same_every_time() -> None:
+    assert workload.mixed() == workload.mixed()
+    assert workload.text(7, 50)[:20] == workload.text(7, 20)
+
+
+def test_two_hundred_prompts_of_all_lengths_and_some_begin_with_another() -> None:
+    prompts = workload.mixed().prompts
+    lengths = sorted(map(len, prompts))
+    assert (len(prompts), lengths[0] < 40, lengths[-1] > 4000) == (200, True, True)
+    longs = [prompt for prompt in prompts if len(prompt) >= workload.CACHED_FROM]
+    begun = sum(any(prompt[: len(other)] == other for other in longs if other != prompt) for prompt in prompts)
+    assert begun >= 30
+
+
+@pytest.mark.parametrize("block", [400, 416, 800, 816, 864])
+def test_every_remainder_of_a_length_is_asked_on_both_sides_of_a_block(block: int) -> None:
+    first, again = workload.residues(block)
+    lengths = list(map(len, first.prompts))
+    assert {length % workload.RESIDUES for length in lengths} == set(range(workload.RESIDUES))
+    assert min(lengths) // block < max(lengths) // block
+    assert first.prompts == again.prompts
+
+
+def test_the_crowd_outgrows_its_pages() -> None:
+    batch = workload.crowded(816)
+    grown = [-(-(len(prompt) + batch.tokens) // 816) - -(-len(prompt) // 816) for prompt in batch.prompts]
+    assert min(grown) >= 3
+
+
+def test_an_engine_that_died_holds_up_nobody(tmp_path: Path) -> None:
+    names = ("a", "b")
+    a, b = (turns.Turns(tmp_path, name, names, time.time() + 30) for name in names)
+    b.say("up")
+    assert not a.all_up(0.2)
+    (tmp_path / "a.dead").touch()
+    assert b.all_up(5)
+    assert b.my_turn()
+
+
+def test_turns_are_taken_in_order(tmp_path: Path) -> None:
+    names = ("a", "b", "c")
+    order: list[str] = []
+
+    def go(name: str) -> None:
+        turn = turns.Turns(tmp_path, name, names, time.time() + 30)
+        turn.say("up")
+        turn.all_up(10)
+        turn.my_turn()
+        order.append(name)
+        turn.say("timed")
+
+    threads = [threading.Thread(target=go, args=(name,)) for name in ("c", "a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert order == ["a", "b", "c"]
+
+
+class Server(BaseHTTPRequestHandler):
+    """Answers every question with one token less than was asked for when `short` is set."""
+
+    short = False
+
+    def do_POST(self) -> None:
+        import json
+
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        count = asked["max_tokens"] - self.short
+        self.send_response(200)
+        self.end_headers()
+        for number in range(count):
+            choice = {"token_ids": [1], "finish_reason": "length" if number == count - 1 else None}
+            self.wfile.write(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
+        self.wfile.write(b"data: [DONE]\n\n")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_the_load_counts_answers_and_notices_short_ones(short: bool) -> None:
+    handler = type("Handler", (Server,), {"short": short})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        found = soak.Load(server.server_address[1], "m", 2, time.time() + 1).run()
+    finally:
+        server.shutdown()
+    assert found["streams"] == 2
+    if short:
+        assert found["failed"] > 20
+        assert " of " in found["problems"][0]
+    else:
+        assert (found["failed"], found["problems"]) == (0, [])
+        assert found["answered"] > 0
