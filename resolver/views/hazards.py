@@ -9,9 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolver.views.generated import put_page
+from resolver.views.reference.markdown import anchor
+
+if TYPE_CHECKING:
+    from resolver.views.reference.links import Links
 
 PAGE = "docs/reference/hazards.md"
 ORDER = ("corrupts", "insecure", "crashes", "hangs", "refuses-to-boot", "slow", "ignored")
@@ -37,7 +41,12 @@ def counts(places: Mapping[str, Mapping[str, Any]]) -> Counter[str]:
 
 
 def page(root: Path) -> str:
-    """The page as Markdown."""
+    """The page as Markdown, with links to what it names."""
+    from resolver.compile import open_resolver
+    from resolver.views.evidence import load_evidence
+    from resolver.views.reference.links import Links
+
+    links = Links(open_resolver(root), load_evidence(root), "hazards.md")
     hazards, where = read_hazards(root)
     places = where["places"]
     total = counts(places)
@@ -56,7 +65,7 @@ def page(root: Path) -> str:
         rows = [h for h in hazards["hazards"] if h["severity"] == severity]
         out += ["", f"## {severity}", "", f"{_first_upper(hazards['severities'][severity])}.", ""]
         out += ["| hazard | what happens | status | place | evidence |", "|---|---|---|---|---|"]
-        out += [_row(h, places[h["id"]]) for h in rows]
+        out += [_row(links, h, places[h["id"]]) for h in rows]
     return "\n".join(out) + "\n"
 
 
@@ -64,19 +73,31 @@ def _first_upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _row(hazard: Mapping[str, Any], place: Mapping[str, Any]) -> str:
+def _row(links: Links, hazard: Mapping[str, Any], place: Mapping[str, Any]) -> str:
     status = hazard["status"] + (f" {hazard['fixed_in']}" if "fixed_in" in hazard else "")
-    evidence = [f"`{id}`" for id in hazard.get("figures", ())]
+    evidence = [links.to("figure", id) for id in hazard.get("figures", ())]
     evidence += [f"issue {n}" for n in hazard.get("issues", ())] + [f"vLLM {n}" for n in hazard.get("vllm_issues", ())]
-    cells = (f"`{hazard['id']}`", hazard["happens"], status, _place(place), ", ".join(evidence))
+    named = f"{anchor(hazard['id'])}`{hazard['id']}`"
+    cells = (named, hazard["happens"], status, _place(links, place), ", ".join(evidence))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _place(place: Mapping[str, Any]) -> str:
+def _place(links: Links, place: Mapping[str, Any]) -> str:
     if "left-out" in place:
         return f"left out: {place['left-out']}"
-    parts = [f"{kind} {', '.join(f'`{name}`' for name in names)}" for kind, names in place.items() if kind != "note"]
+    parts = [
+        f"{kind} {', '.join(_thing(links, kind, name) for name in names)}"
+        for kind, names in place.items()
+        if kind != "note"
+    ]
     return "; ".join(parts) + (f" ({place['note']})" if "note" in place else "")
+
+
+def _thing(links: Links, kind: str, name: str) -> str:
+    """A link to the guard, setting, arm or knob; what the reference has no page for is named only."""
+    if kind == "knob":
+        name = links.rules.knobs[name].env
+    return links.to({"default": "setting", "requirement": "arm"}.get(kind, kind), name)
 
 
 def main(arguments: list[str]) -> int:

@@ -69,7 +69,10 @@ def page(links: Links) -> list[str]:
             f"What is done about each: [hazards.md]({links.path('hazards.md')}#{severity}).",
             "",
         ]
-        out += table(("what happens", "evidence"), ((plain(h["happens"]), _evidence(links, h)) for h in rows))
+        out += table(
+            ("what happens", "evidence"),
+            ((f"[{plain(h['happens'])}]({links.path('hazards.md')}#{h['id']})", _evidence(links, h)) for h in rows),
+        )
     out += ["## What doctor finds", ""]
     out += ["A `…` stands for what it finds on the machine. With `--fix` it mends what is marked so.", ""]
     out += table(("finding", "", "what follows", "do"), _findings(root))
