@@ -29,9 +29,12 @@ from splitverify.tables import write_table
 from splitverify.untuned_prefill import HERE, KINDS, LAYERS
 
 Kind = tuple[int, str, str, str]
-SHAPES = ((128, 64, 8, 2), (128, 64, 8, 3), (128, 64, 8, 1), (128, 128, 8, 1), (128, 128, 8, 2), (128, 32, 8, 3),
-          (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 3), (64, 128, 4, 2))
-"""(rows, tile, warps, stages)"""
+# (rows, tile, warps, stages, lazy, whether to try spread columns)
+WIDE = ((128, 64, 8, 2, 8, True), (128, 64, 8, 2, 0, True), (64, 64, 4, 2, 8, True), (64, 64, 4, 2, 0, True),
+        (128, 64, 8, 3, 8, True), (128, 64, 8, 1, 8, False), (128, 128, 8, 1, 8, False), (128, 128, 8, 2, 8, False),
+        (128, 32, 8, 3, 8, False), (64, 32, 4, 3, 8, False), (64, 128, 4, 2, 8, False))
+NARROW = ((128, 64, 8, 2, 8, False), (64, 64, 4, 2, 8, False), (128, 64, 8, 3, 8, False), (128, 128, 8, 2, 8, False))
+"""For the kinds of head size 256 that serve, and for the rest."""
 
 
 def kinds() -> list[Kind]:
@@ -53,8 +56,14 @@ def candidates(kind: Kind) -> Iterator[PrefillConfig]:
               "packed"}[fmt]
     consumer = torch.cuda.get_device_capability() in ((8, 6), (8, 9), (12, 0))
     sums = (False, True) if consumer and (fmt != "bf16" or scores == "int8") else (False,)
-    for shape, spread, sum16 in itertools.product(SHAPES, (False, True) if fmt != "bf16" else (False,), sums):
-        yield PrefillConfig(*shape, decode, sum16, spread)
+    size = kind[0]
+    shapes = NARROW if size == 128 or (fmt == "int8" and scores == "plain") else WIDE
+    for (rows, tile, warps, stages, lazy, both), sum16 in itertools.product(shapes, sums):
+        lazy = min(lazy, 0 if fmt == "bf16" else 3) if sum16 else lazy
+        if sum16 and tile > 64:
+            continue
+        for spread in (False, True) if both and fmt != "bf16" else (False,):
+            yield PrefillConfig(rows, tile, warps, stages, decode, sum16, spread, lazy)
 
 
 def _compile_one(job: tuple[Kind, PrefillConfig]) -> str | None:
@@ -113,7 +122,7 @@ def main(argv: list[str] | None = None) -> int:
     from splitverify.bench.timing import Timer
 
     begun = time.time()
-    jobs = [(kind, config) for kind in kinds() for config in candidates(kind)]
+    jobs = list(dict.fromkeys((kind, config) for kind in kinds() for config in candidates(kind)))
     failed = compile_all(jobs, args.workers)
     print(f"{len(jobs)} kernels, {sum(map(bool, failed))} do not compile, {time.time() - begun:.0f} s", flush=True)
     timer = Timer()

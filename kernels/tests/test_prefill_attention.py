@@ -55,6 +55,8 @@ CASES = {
     "padded pages": (Case(lens=(75,), q=(20,), block_size=48, page_padding=1024, **HEADS), SMALL),
     "outliers": (Case(lens=(120,), q=(20,), outliers=True, **TARGET), SMALL),
     "fp16 sums": (Case(lens=(150,), q=(30,), **TARGET), replace(SMALL, sum16=True)),
+    "lazy maximum": (Case(lens=(150, 20), q=(30, 20), outliers=True, **TARGET), replace(SMALL, lazy=6)),
+    "lazy maximum, fp16 sums": (Case(lens=(150,), q=(30,), **TARGET), replace(SMALL, sum16=True, lazy=3)),
     "spread columns": (Case(lens=(90,), q=(30,), **TARGET), replace(SMALL, spread=True)),
 }
 
@@ -125,3 +127,10 @@ def test_what_it_refuses(fields: dict[str, object], fmt: str, words: str | None)
     how = {k: v for k, v in batch.kwargs.items() if k not in ("causal", "window")} | dict(config=SMALL) | fields
     with pytest.raises(ValueError, match=words or "group"):
         prefill_attention(*batch.args(), batch.out, **how)
+
+
+@pytest.mark.parametrize("fields", [dict(rows=48), dict(warps=3), dict(lazy=9), dict(lazy=4, sum16=True, tile=64),
+                                    dict(lazy=3, sum16=True, tile=128)])
+def test_configs_that_cannot_be_right(fields: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=next(iter(fields))):
+        PrefillConfig(**fields)  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ def prefill_constants(cache: CacheView, num_heads: int, config: PrefillConfig, s
         G=group, D=cache.head_size, BLOCK=cache.block_size, ROWS=config.rows, QT=config.rows // group, TILE=config.tile,
         ALIGN=math.gcd(cache.stride_block, cache.stride_token, 16), FMT=cache.fmt, QK=SCORES[scores],
         DECODE=DECODERS["plain" if interpret or cache.fmt == UNQUANTIZED else config.decode], SUM16=config.sum16,
-        SPREAD=config.spread and cache.fmt != UNQUANTIZED, STAGES=config.stages, LONGER_THAN=longer_than, MMA=mma,
+        SPREAD=config.spread and cache.fmt != UNQUANTIZED, LAZY=config.lazy, STAGES=config.stages, LONGER_THAN=longer_than, MMA=mma,
         DOT=tl.float32 if interpret else mma, COMPILED=not interpret)
 
 

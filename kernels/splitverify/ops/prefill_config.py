@@ -26,6 +26,8 @@ class PrefillConfig:
     ``warps``, ``stages``  warps a program, depth of the load pipeline
     ``decode``           how int8 and fp8 bytes become fp16: ``plain``, ``packed`` or ``native``
     ``sum16``            add up P V of one tile in fp16 before it joins the fp32 sum; needs an fp16 operand
+    ``lazy``             let the running maximum follow only when a row's has grown by more than that many powers of two
+                         (see the kernel), 0 to follow always
     ``spread``           reorder V's columns in shared memory (see ``split_load.spread``)
     """
 
@@ -36,12 +38,15 @@ class PrefillConfig:
     decode: str = "plain"
     sum16: bool = False
     spread: bool = False
+    lazy: int = 0
 
     def __post_init__(self) -> None:
         for name, allowed in (("rows", (16, 32, 64, 128)), ("tile", (16, 32, 64, 128)), ("warps", (2, 4, 8)),
                               ("stages", (1, 2, 3, 4)), ("decode", tuple(DECODERS))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be one of {allowed}")
+        if not 0 <= self.lazy <= 8 or (self.sum16 and self.tile * 127 << self.lazy > 65504):
+            raise ValueError(f"lazy={self.lazy}: must be 0 to 8, and with sum16 tile * 127 * 2**lazy must fit fp16")
 
     def as_dict(self) -> dict[str, int | str | bool]:
         """The fields by name, as the selection tables store them."""

@@ -53,8 +53,13 @@ def _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see
           stride_block, scale_stride_block, STRIDE_TOKEN: tl.constexpr, VALUE_OFFSET: tl.constexpr,
           SCALE_STRIDE_TOKEN: tl.constexpr, VALUE_SCALE_OFFSET: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
           ALIGN: tl.constexpr, FMT: tl.constexpr, QK: tl.constexpr, DECODE: tl.constexpr, SUM16: tl.constexpr,
-          SPREAD: tl.constexpr, MASK: tl.constexpr, MMA: tl.constexpr, DOT: tl.constexpr, COMPILED: tl.constexpr):
-    """One online-softmax step over tile ``t``. With MASK, row i sees keys below ``see[i]`` only."""
+          SPREAD: tl.constexpr, LAZY: tl.constexpr, MASK: tl.constexpr, MMA: tl.constexpr, DOT: tl.constexpr,
+          COMPILED: tl.constexpr):
+    """One online-softmax step over tile ``t``. With MASK, row i sees keys below ``see[i]`` only.
+
+    With LAZY > 0, the maximum that weights are relative to follows only when some row's has grown by more than that many
+    powers of two: most tiles then leave the sum as it is. Weights are at most 2**LAZY, and no less exact for it.
+    """
     D: tl.constexpr = acc.shape[1]
     key = t * TILE + tl.arange(0, TILE)
     off, s_off = rows_of(bt_row, key, one, two, t, last_block, stride_block, scale_stride_block, STRIDE_TOKEN,
@@ -94,7 +99,9 @@ def _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see
         if FMT == FP8:
             v = e4m3_to_fp16(v, DECODE)
         elif SUM16:
-            v = tl.minimum(tl.maximum(v.to(tl.float32), -1000.0), 1000.0)    # 64 of them stay below fp16's limit
+            # A tile of them, each weighted by at most 2**LAZY, stays below fp16's limit.
+            LIMIT: tl.constexpr = 64000.0 / (TILE * 2 ** LAZY)
+            v = tl.minimum(tl.maximum(v.to(tl.float32), -LIMIT), LIMIT)
     v = v.to(MMA).to(DOT)
     if SPREAD:
         v = spread(v, TILE, D)
@@ -118,16 +125,26 @@ def _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see
     if MASK:
         s = tl.where(key[None, :] < see[:, None], s, float("-inf"))
     m_new = tl.maximum(m, tl.max(s, 1))
-    m_sub = m_new
-    if MASK:
-        m_sub = tl.where(m_new == float("-inf"), 0.0, m_new)       # a row that has seen nothing yet: avoid inf - inf
-    fade = tl.exp2(m - m_sub)
+    if LAZY > 0:
+        if tl.max(m_new - m, 0) > LAZY:
+            fade = tl.exp2(m - m_new)
+            l = l * fade
+            acc = acc * fade[:, None]
+            m = m_new
+        m_sub = m
+    else:
+        m_sub = m_new
+        if MASK:
+            m_sub = tl.where(m_new == float("-inf"), 0.0, m_new)   # a row that has seen nothing yet: avoid inf - inf
+        fade = tl.exp2(m - m_sub)
+        l = l * fade
+        acc = acc * fade[:, None]
+        m = m_new
     p = tl.exp2(s - m_sub[:, None])
     if FMT == INT8:
-        l = l * fade + tl.sum(p * v_inv[None, :], 1)
+        l += tl.sum(p * v_inv[None, :], 1)
     else:
-        l = l * fade + tl.sum(p, 1)
-    acc = acc * fade[:, None]
+        l += tl.sum(p, 1)
     if SUM16:
         # fp16 sums within a tile, fp32 sums across tiles: twice the rate on consumer GPUs.
         if COMPILED:
@@ -136,7 +153,7 @@ def _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see
             acc += tl.dot(p.to(MMA).to(DOT), v).to(tl.float16).to(tl.float32)
     else:
         acc = tl.dot(p.to(MMA).to(DOT), v, acc=acc)
-    return m_new, l, acc
+    return m, l, acc
 
 
 # A wider block table or another slice of the metadata must not compile again in the first request that brings it.
@@ -149,7 +166,7 @@ def prefill(
         SCALE_STRIDE_TOKEN: tl.constexpr, SCALE_STRIDE_HEAD: tl.constexpr, KEY_SCALE_OFFSET: tl.constexpr,
         VALUE_SCALE_OFFSET: tl.constexpr, G: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
         QT: tl.constexpr, TILE: tl.constexpr, ALIGN: tl.constexpr, FMT: tl.constexpr, QK: tl.constexpr,
-        DECODE: tl.constexpr, SUM16: tl.constexpr, SPREAD: tl.constexpr, STAGES: tl.constexpr, LONGER_THAN: tl.constexpr,
+        DECODE: tl.constexpr, SUM16: tl.constexpr, SPREAD: tl.constexpr, LAZY: tl.constexpr, STAGES: tl.constexpr, LONGER_THAN: tl.constexpr,
         MMA: tl.constexpr, DOT: tl.constexpr, COMPILED: tl.constexpr):
     """Program (query tile, KV head): the result of QT query tokens. Requests of LONGER_THAN tokens or fewer are left
     alone. The last tiles see the most keys, so they come first."""
@@ -173,7 +190,8 @@ def prefill(
     q_base = q_ptr + (q0 + start).to(tl.int64) * stride_qt + head * G * stride_qh
     # Where V's columns are spread and the scores are not integer, K is not spread: q stays in order.
     q, q_lo, q_step = load_q(q_base, tok, row % G, ok, stride_qt, stride_qh, d, QK, FMT, MMA, DOT)
-    m = tl.full([ROWS], float("-inf"), tl.float32)
+    # A lazy maximum starts so low that the first key replaces it, and finite, so that no row needs a special case.
+    m = tl.full([ROWS], -1e30 if LAZY > 0 else float("-inf"), tl.float32)
     l = tl.zeros([ROWS], tl.float32)
     acc = tl.zeros([ROWS, D], tl.float32)
     see = first + tok + 1
@@ -203,7 +221,7 @@ def prefill(
         next_one, next_two = pages_of(bt_row, t + 1, last_block, TILE, BLOCK, COMPILED)
         m, l, acc = _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see, key_mul, mean, d,
                           last_block, stride_block, scale_stride_block, STRIDE_TOKEN, VALUE_OFFSET, SCALE_STRIDE_TOKEN,
-                          VALUE_SCALE_OFFSET, TILE, BLOCK, ALIGN, FMT, QK, DECODE, SUM16, SPREAD, False, MMA, DOT,
+                          VALUE_SCALE_OFFSET, TILE, BLOCK, ALIGN, FMT, QK, DECODE, SUM16, SPREAD, LAZY, False, MMA, DOT,
                           COMPILED)
         one = next_one
         two = next_two
@@ -211,7 +229,7 @@ def prefill(
         one, two = pages_of(bt_row, t, last_block, TILE, BLOCK, COMPILED)
         m, l, acc = _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see, key_mul, mean, d,
                           last_block, stride_block, scale_stride_block, STRIDE_TOKEN, VALUE_OFFSET, SCALE_STRIDE_TOKEN,
-                          VALUE_SCALE_OFFSET, TILE, BLOCK, ALIGN, FMT, QK, DECODE, SUM16, SPREAD, True, MMA, DOT,
+                          VALUE_SCALE_OFFSET, TILE, BLOCK, ALIGN, FMT, QK, DECODE, SUM16, SPREAD, LAZY, True, MMA, DOT,
                           COMPILED)
 
     o_base = out_ptr + (q0 + start).to(tl.int64) * stride_ot + head * G * stride_oh
