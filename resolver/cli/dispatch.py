@@ -114,6 +114,7 @@ COMMANDS = {
                 "--compare",
                 "--plot",
                 "--ledger",
+                "--into",
                 "--json",
                 *TALK,
             ),
@@ -160,8 +161,15 @@ COMMANDS = {
         ),
     )
 }
-NAMING = {"completion": "SHELL", "explain": "WHAT", "knobs": "KNOB", "machines": "MACHINE", "measure": "TOOL ..."}
-"""Commands that may be given a name; `measure` takes several."""
+NAMING: dict[str, tuple[str, int | None]] = {
+    "completion": ("SHELL", 1),
+    "diff": ("A B", 2),
+    "explain": ("WHAT", 1),
+    "knobs": ("KNOB", 1),
+    "machines": ("MACHINE", 1),
+    "measure": ("TOOL ...", None),
+}
+"""Commands that are given names: what those are, and how many at most (None: any number)."""
 
 
 def main(words: Sequence[str]) -> int:
@@ -228,9 +236,8 @@ def _fits(command: Command, line: Line) -> None:
             others = [c.name for c in COMMANDS.values() if name in c.options and c.name != "launch"]
             where = f"{name} belongs to `launch.py {others[0]}`" if others else "leave it out"
             raise UsageError(f"`launch.py {command.name}` has no option {name}", where)
-    spare = line.words[3:] if command.name == "diff" else line.words[1:]
-    if command.name in NAMING:
-        spare = [] if command.name == "measure" else spare[1:]
+    _, most = NAMING.get(command.name, ("", 0))
+    spare = [] if most is None else line.words[1 + most :]
     if spare:
         word, at = spare[0]
         raise UsageError(

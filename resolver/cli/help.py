@@ -44,6 +44,11 @@ Exit status: 0 when it was stopped after it was ready, 1 when it was not ready i
 engine when the engine died (never 0), 128 and the number of the signal when it was stopped before it was ready.
 """
 
+_DIFF = """\
+A and B are each a profile, a machine, an engine version, a file that `resolve --json` wrote, or a quoted command line such
+as 'mtp-fast MAX_SEQS=2 --machine rtx-4090'. What else is given counts for both. Exit status: 0 when nothing differs, else 1.
+"""
+
 _FORMATS = """\
 Formats:
   table   for people: the arm and why, what differs from the defaults, what to know, the command
@@ -65,12 +70,16 @@ def page(command: Command | None) -> str:
     if command is None:
         shown = "\n".join(f"  {c.name:<10}{c.help}" for c in COMMANDS.values())
         return f"{_HEAD}\nCommands (launch.py COMMAND --help says more):\n{shown}\n\n{_options(COMMANDS['launch'].options)}\n{_STATUS}"
-    takes = " [KNOB=value ...]" if command.asks else f" [{NAMING[command.name]}]" if command.name in NAMING else ""
+    takes = " [KNOB=value ...]" if command.asks else ""
+    if command.name in NAMING:
+        takes = f" [{NAMING[command.name][0]}]{takes}"
     tail = " [-- ENGINE FLAGS]" if command.asks else ""
     text = f"Usage: launch.py {command.name}{takes} [OPTIONS]{tail}\n\n{command.help[0].upper()}{command.help[1:]}.\n\n"
     text += _options(command.options)
     if command.name == "resolve":
         text += "\n" + _FORMATS
+    if command.name == "diff":
+        text += "\n" + _DIFF
     if command.name == "serve":
         text += "\n" + _SERVING
     return text + "\n" + _STATUS

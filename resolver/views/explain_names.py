@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from resolver import conditions, expressions
 from resolver.masking import mask_text
 from resolver.model import Knob
-from resolver.views.explain_parts import STATES, hidden_by, kind_of, origin_of, setting, text_of
+from resolver.views.explain_parts import STATES, hidden_by, inputs, kind_of, origin_of, setting, text_of
 
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
@@ -36,6 +36,8 @@ def knob(resolution: Resolution, name: str) -> dict[str, Any]:
         "figures": list(declared.figures),
         "read_by": readers(resolution, name),
     }
+    if declared.sets:
+        out["gives"] = inputs(resolution, iter(declared.sets))
     if reading is not None and reading.problem and given is not None:
         out["problem"] = f"{declared.env} {reading.problem}"
     hidden = [flag for source in (name, *declared.sets) for flag in hidden_by(resolution, source)]

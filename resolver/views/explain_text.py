@@ -9,6 +9,8 @@ from resolver.views.page import Page
 
 Item = Mapping[str, Any]
 NOTHING = "nothing"
+ALWAYS = "always"
+"""How the condition of a row without one is said."""
 
 
 def show_explanation(data: Item, page: Page, verbose: bool = False) -> None:
@@ -108,7 +110,8 @@ def _setting(item: Item, page: Page, verbose: bool) -> None:
     if row is None:
         rows.append(("why", item["why"]))
     else:
-        rows.append(("row", f"{row['position']}, when {row['when']}"))
+        when = "where no row above it holds" if row["when"] == ALWAYS else f"when {row['when']}"
+        rows.append(("row", f"{row['position']}, {when}"))
         rows += [("why", row["reason"])] if row.get("reason") else []
     if item["inputs"]:
         rows.append(("read", _read(item["inputs"])))
@@ -130,6 +133,7 @@ def _knob(item: Item, page: Page, verbose: bool) -> None:
     rows += [("problem", item["problem"])] if item.get("problem") else []
     rows += [("instead of", f"{_value(b)} ({b['origin']})") for b in item["beat"]]
     rows += [("hidden by", text) for text in item.get("hidden_by", ())]
+    rows += [("here", _read(item["gives"]))] if item.get("gives") else []
     rows += [("allowed", ", ".join(item["allowed"]))] if item["allowed"] else [("type", item["type"])]
     rows += [("default", item["default"])] if item["default"] else []
     rows += [("empty means", item["empty_means"])] if item["empty_means"] else []

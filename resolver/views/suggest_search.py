@@ -25,7 +25,7 @@ MOST_CHANGES = 3
 BUDGET = 420
 """Resolutions of one search."""
 FIXED = ("engine_venv",)
-"""Knobs that choose the machine's engine: a suggestion is for the machine and engine at hand."""
+"""The knob that chooses the engine: a suggestion is for the engine at hand."""
 
 
 @dataclass(slots=True)
@@ -158,6 +158,8 @@ class Search:
             unset = drafts.unset_knob(self.resolver, draft, knob)
             if unset is not None:
                 yield unset
+            if knob.installation:  # what is there can be left unsaid, and not invented
+                continue
             given = draft.request.knobs.get(name)
             bad = refusal.key.startswith("bad ")
             for i, text in enumerate(reach.values(self.rules, knob, given.text if given else None, bad)):

@@ -31,12 +31,14 @@ def show_resolution(
 ) -> None:
     """Show the effective configuration (R30), the diagnostics, and the command.
 
-    `level` QUIET shows refusals and warnings only; VERBOSE adds details and every setting. `command` False leaves the command out.
+    `level` QUIET shows refusals, warnings and the command only; VERBOSE adds details and every setting. `command` False leaves the command out.
     `base` is the profile alone on this machine, where it is known already.
     """
     found = (*resolution.diagnostics, *notes)
     if level == QUIET:
         show_diagnostics(page, [d for d in found if d.severity != "note"], level)
+        if command and not resolution.refused:
+            show_command(resolution, page)
         return
     page.pairs(list(_head(resolution)))
     if level == VERBOSE:

@@ -174,3 +174,12 @@ def test_the_command_of_the_table_can_be_copied(cli: Cli, request_words: tuple[s
     copied = table.partition("\ncommand\n")[2].replace("\\\n", " ")
     shell = cli.run("resolve", "--machine", "rtx-3090", "--format", "shell", *request_words).out
     assert shlex.split(copied) == shlex.split(shell)
+
+
+def test_a_quiet_table_is_the_command(cli: Cli) -> None:
+    """What was asked for is still printed; notes and the summary are not."""
+    words = ("resolve", "--machine", "rtx-3090", "--profile", "mtp-fast", "--format", "table")
+    quiet, full = cli.run(*words, "--quiet").out, cli.run(*words).out
+    assert full.endswith(quiet)
+    assert "serve" in quiet
+    assert "note" not in quiet

@@ -230,3 +230,18 @@ def test_where_one_exists_it_is_found() -> None:
 def test_the_sample_is_varied() -> None:
     rules = {d.rule for r in resolutions(1500, seed=24) if r.refused for d in r.diagnostics if d.severity == "refuse"}
     assert len(rules) > 40
+
+
+def test_what_is_installed_or_serves_together_is_never_invented() -> None:
+    """A knob that says which machines or which engine are there is left unsaid or taken away, never given a value."""
+    tried = 0
+    for words in ({"TENSOR_PARALLEL_SIZE": "2"}, {"PIPELINE_PARALLEL_SIZE": "4"}, {"NNODES": "2"}, {"NODE_RANK": "1"}):
+        refused = ask("mtp-fast", words, machine="rtx-3090")
+        assert refused.refused
+        found = suggest(refused)
+        assert found, words
+        for change in (change for suggestion in found for change in suggestion.changes):
+            knob = refused.resolver.table.by_variable.get(change.name)
+            tried += 1
+            assert knob is None or not knob.installation or change.after is None, change
+    assert tried
