@@ -40,7 +40,7 @@ ALL = {
     for launch in (
         Launch("mtp3-custom-int8", "mtp-long", (CUSTOM,)),
         Launch("mtp3-triton-int8", "mtp-long", (TRITON,), 3072),
-        Launch("mtp3-triton-int8-verify", "mtp-long", (TRITON, "VLLM_SPEC_DECODE_ATTN=1"), 3072),
+        Launch("mtp3-triton-int8-verify", "mtp-long", (TRITON, "VLLM_SPEC_DECODE_ATTN=1", "PREFILL_ATTN=fp16"), 3072),
         Launch("mtp7-custom-int8", "mtp-long", (CUSTOM, "DRAFT_TOKENS=7"), 2048),
         Launch("mtp3-flash-bf16", "mtp-fast", (FLASH, "DRAFT_TOKENS=3", "SPEC_ATTN=0")),
         Launch("mtp3-flash-bf16-verify", "mtp-fast", (FLASH, "DRAFT_TOKENS=3", "SPEC_ATTN=1"), 3072),
