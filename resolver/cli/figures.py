@@ -13,12 +13,14 @@ from resolver.cli.start import OK, put, say
 from resolver.compile import open_resolver
 from resolver.diagnostics import UsageError
 from resolver.views import figures as view
+from resolver.views import figures_ledger
 from resolver.views.evidence import Evidence, Figure, load_evidence
 from resolver.views.figures_stale import Now, now
 from resolver.views.page import stdout_page
 
 if TYPE_CHECKING:
     from resolver.cli.options import Line
+    from resolver.measure.ledger import Ledger
     from resolver.resolve import Resolver
 
 SHOWN = 20
@@ -43,11 +45,16 @@ def prepare(words: Sequence[str]) -> list[str]:
 def run(line: Line) -> int:
     """Print what fits the options. Raises UsageError for a word that nothing has, RulesError for broken data."""
     resolver = open_resolver()
-    evidence = with_ledger(line, load_evidence(resolver.root))
+    ledger = ledger_of(line)
+    evidence = load_evidence(resolver.root)
+    if ledger.records:
+        evidence = figures_ledger.with_ledger(evidence, ledger)
     if line.given("--compare"):
         return compared(line, evidence)
     today = now(resolver, os.environ)
     found = selected(line, resolver, evidence, today)
+    if line.given("--into"):
+        return written(line, resolver, ledger, found)
     if line.given("--plot"):
         return drawn(line, resolver, evidence, found)
     if line.given("--json"):
@@ -75,15 +82,14 @@ def run(line: Line) -> int:
     return OK
 
 
-def with_ledger(line: Line, evidence: Evidence) -> Evidence:
-    """The evidence and what the ledger has: the one that is named, else that of the state folder, where there is one.
+def ledger_of(line: Line) -> Ledger:
+    """The ledger that is named, else that of the state folder; empty where there is none. Its damaged lines are told of.
 
     Raises:
         UsageError: the ledger that is named is not there.
         LaunchError: a ledger cannot be read.
     """
     from resolver.measure import ledger
-    from resolver.views import figures_ledger
 
     named = line.get("--ledger")
     path = Path(named) if named else ledger.default_path(os.environ)
@@ -92,7 +98,7 @@ def with_ledger(line: Line, evidence: Evidence) -> Evidence:
     found = ledger.read(path)
     for complaint in found.complaints():
         say(f"note: {complaint}\n")
-    return figures_ledger.with_ledger(evidence, found) if found.records else evidence
+    return found
 
 
 def selected(line: Line, resolver: Resolver, evidence: Evidence, today: Now) -> list[Figure]:
@@ -128,6 +134,28 @@ def compared(line: Line, evidence: Evidence) -> int:
     page.line()
     for text in below:
         page.line(text)
+    return OK
+
+
+def written(line: Line, resolver: Resolver, ledger: Ledger, found: list[Figure]) -> int:
+    """Write what fits of the ledger beside an arm; the server was compared with its launch when it was measured.
+
+    Raises:
+        UsageError: nothing of the ledger fits.
+        LaunchError: a record is no evidence of the arm, or the file cannot be written.
+    """
+    from resolver.measure.into import write
+
+    arm = line.get("--into") or ""
+    names = {f.id for f in found}
+    records = [record for record in ledger.records if record.id in names]
+    if not records:
+        raise UsageError(
+            f"nothing in the ledger {ledger.path} fits all of that", "leave an option out, or name another --ledger"
+        )
+    profiles = resolver.root / "profiles.yaml"
+    ids = write(profiles, arm, records)
+    say(f"written beside {arm} in {profiles}: {', '.join(ids) or 'nothing new'}\n")
     return OK
 
 

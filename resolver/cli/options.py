@@ -94,7 +94,11 @@ OPTIONS = {
         Option("--questions", "FILE", 'ask these: JSON lines of {"question": ..., "answer": ...}'),
         Option("--resume", "FILE", "keep what is measured here as it comes, and take up what is there"),
         Option("--ledger", "FILE", "append the numbers that are sound to this ledger; with figures: read this one"),
-        Option("--into", "ARM", "write the numbers that are sound beside this arm in profiles.yaml"),
+        Option(
+            "--into",
+            "ARM",
+            "write the numbers that are sound beside this arm in profiles.yaml; with figures: what fits of the ledger",
+        ),
         Option("--matrix", "FILE", "boot and measure the arms of this file in turn, and compare them"),
         Option("--quiet", None, "only what needs attention: no notes, no summary"),
         Option("--verbose", None, "everything: details, positions, all settings"),

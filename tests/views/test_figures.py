@@ -380,3 +380,23 @@ def test_a_picture_from_the_command_line(run: Any, tmp_path: Path) -> None:
     assert found.out == ""
     assert "figures of decode_tok_s over context" in found.err
     assert path.read_bytes().startswith(b"<?xml")
+
+
+def test_the_ledger_becomes_evidence_from_the_command_line(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = kept(tmp_path, (speed(1), on()), (speed(2, 60000), on()), (speed(3), on("PTH_FA=1")))
+    asked: list[Any] = []
+
+    def write(path: Path, arm: str, records: list[ledger.Record]) -> list[str]:
+        asked.append((path, arm, [record.id for record in records]))
+        return [record.id for record in records]
+
+    monkeypatch.setattr("resolver.measure.into.write", write)
+    arm, first = "mtp-long-fp8", book.records[0]
+    said = run("--into", arm, "--arm", arm, "--context", "112k").err
+    assert asked == [(ROOT / "profiles.yaml", arm, [first.id])]
+    assert said.startswith("written beside mtp-long-fp8 in ")
+    assert said.endswith(f": {first.id}\n")
+    with pytest.raises(UsageError, match="nothing in the ledger"):
+        run("--into", arm, "--find", "sunshine")
