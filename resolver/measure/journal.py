@@ -78,20 +78,22 @@ class Journal:
         self.boot = float(server.get("boot") or 0.0)
         header = {"measure": FORMAT, "server": {name: server[name] for name in ("model", "root", "version")}}
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            with open(path, "rb") as handle:
-                whole, _, torn = handle.read().rpartition(b"\n")
+            whole, torn = self._read(path)
+        except OSError as error:
+            raise _unusable(path, error) from None
+        lines = whole.splitlines()
+        if torn and not lines:
+            raise _foreign(path, 1)  # no line of ours: nothing of it is touched
+        for number, line in enumerate(lines, 1):
+            self._take(path, number, line, header)
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             if torn:  # a crash in the middle of a line: that piece is measured again
-                os.truncate(path, len(whole) + 1 if whole else 0)
-            lines = whole.splitlines()
+                os.ftruncate(self._file, len(whole) + 1)
             if not lines:
                 self._write(header)
         except OSError as error:
-            raise LaunchError(
-                f"{path} cannot be written ({error.strerror})", "name another file with --resume"
-            ) from None
-        for number, line in enumerate(lines, 1):
-            self._take(path, number, line, header)
+            raise _unusable(path, error) from None
         self.resumed = len(self._kept)
 
     def _take(self, path: Path, number: int, line: bytes, header: Record) -> None:
@@ -108,9 +110,17 @@ class Journal:
             self._kept[entry["tool"], entry["key"]] = dict(entry["record"])
             self.boots.add(float(entry["boot"]))
         except (ValueError, LookupError, TypeError):
-            raise UsageError(
-                f"{path}:{number}:1: this is no line that `measure` wrote", "name a new file with --resume"
-            ) from None
+            raise _foreign(path, number) from None
+
+    @staticmethod
+    def _read(path: Path) -> tuple[bytes, bytes]:
+        """The whole lines of a file, and what stands behind them."""
+        try:
+            with open(path, "rb") as handle:
+                whole, _, torn = handle.read().rpartition(b"\n")
+        except FileNotFoundError:
+            return b"", b""
+        return whole, torn
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         if self._file >= 0:
@@ -153,3 +163,11 @@ class Journal:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def _foreign(path: Path, number: int) -> UsageError:
+    return UsageError(f"{path}:{number}:1: this is no line that `measure` wrote", "name a new file with --resume")
+
+
+def _unusable(path: Path, error: OSError) -> LaunchError:
+    return LaunchError(f"{path} cannot be written ({error.strerror})", "name another file with --resume")

@@ -134,7 +134,8 @@ def _known(document: Document, path: tuple[str, ...], data: Mapping[str, Any], k
         if key not in keys:
             near = nearest(str(key), list(keys))
             fix = f"did you mean {near}?" if near else f"use some of {', '.join(keys)}"
-            raise _error(document, (*path, str(key)), f"there is no key {key} here", fix)
+            at = document.position((*path, key), key=True)
+            raise RulesError([Diagnostic("error", "matrix", f"there is no key {key} here", fix, at)])
 
 
 def _error(document: Document, path: tuple[str | int, ...], message: str, fix: str) -> RulesError:

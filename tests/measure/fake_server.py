@@ -118,10 +118,13 @@ class FakeServer(ThreadingHTTPServer):
         tokenizer: Callable[[str], list[int]] = ids,
         cache_info: str = "",
         key: str | None = None,
+        root: str = ROOT,
+        address: tuple[str, int] = ("127.0.0.1", 0),
     ) -> None:
         self.faults, self.damage, self.reply = faults or Faults(), damage, reply or answer_to
         self.block, self.longest, self.per_token, self.per_step = block, longest, per_token, per_step
         self.drafts, self.tokenizer, self.cache_info, self.key = drafts, tokenizer, cache_info, key
+        self.root = root
         self.cache: set[int] = set()
         self.counts: dict[str, float] = dict.fromkeys(
             ("prompt", "generated", "finished", "queries", "hits", "drafts", "drafted", "accepted"), 0
@@ -129,7 +132,7 @@ class FakeServer(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.asked: list[tuple[str, dict[str, Any]]] = []
         self.generations = 0
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(address, Handler)
 
     @property
     def port(self) -> int:
@@ -222,12 +225,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Who it is, and its counters."""
-        if self.server.key and self.headers["Authorization"] != f"Bearer {self.server.key}":
+        if self.path == "/health":
+            self.send(200, b"")
+        elif self.server.key and self.headers["Authorization"] != f"Bearer {self.server.key}":
             self.send(401, {"error": "Unauthorized"})
         elif self.path == "/metrics" and not self.server.faults.no_metrics:
             self.send(200, self.server.metrics().encode(), "text/plain")
         elif self.path == "/v1/models":
-            self.send(200, {"data": [{"id": MODEL, "root": ROOT, "max_model_len": self.server.longest}]})
+            self.send(200, {"data": [{"id": MODEL, "root": self.server.root, "max_model_len": self.server.longest}]})
         elif self.path == "/version":
             self.send(200, {"version": "0.31.0"})
         else:
@@ -251,12 +256,23 @@ class Handler(BaseHTTPRequestHandler):
         faults = server.faults
         if (faults.fail_after is not None and number > faults.fail_after) or (faults.fail and faults.fail(number)):
             self.send(500, {"error": {"message": "EngineCore encountered an issue."}})
-        elif self.path == "/v1/completions":
+        elif "prompt_logprobs" in body:
             self.log_probabilities(body)
+        elif self.path == "/v1/completions":
+            self.complete(body)
         elif isinstance(body.get("tool_choice"), dict):
             self.call(body)
         else:
             self.chat(body)
+
+    def complete(self, body: dict[str, Any]) -> None:
+        """The completions that `serve` asks for before it says that a server is ready."""
+        if body.get("stream"):
+            self.begin()
+            for data in ('{"choices": [{"text": "a"}]}', "[DONE]"):
+                self.event(data)
+        else:
+            self.send(200, {"choices": [{"text": "abc"}], "usage": {"completion_tokens": 3}})
 
     def log_probabilities(self, body: dict[str, Any]) -> None:
         """Log-probabilities of a prompt: every token had a chance of 1 in 8."""
@@ -318,7 +334,9 @@ class Handler(BaseHTTPRequestHandler):
         if not faults.no_details:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}
         self.event(json.dumps({"choices": [], "usage": self.lied(usage, len(steps))}))
-        if not faults.no_end:
+        if faults.no_end:
+            self.wfile.write(b"0\r\n\r\n")
+        else:
             self.event("[DONE]")
 
     def steps(self, parts: list[str]) -> list[list[str]]:

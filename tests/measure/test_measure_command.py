@@ -1,0 +1,224 @@
+"""`launch.py measure` as people run it: against a fake server, against arms that `serve` boots, and stopped in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from resolver.measure.ledger import read as read_ledger
+from tests.measure.fake_server import KEY, FakeServer, Faults, running
+from tests.serving.serving_cli import REPO, free_port, runs, until
+from tools.cpu_engine import tiny_model
+
+QUICK = ("--contexts", "600", "--repeats", "2", "--answer", "31")
+
+
+def command(*words: str, env: dict[str, str] | None = None, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(REPO / "launch.py"), "measure", *words],
+        env={**os.environ, **(env or {})},
+        text=True,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        **more,
+    )
+
+
+def url(server: FakeServer) -> str:
+    return f"http://127.0.0.1:{server.port}"
+
+
+def test_a_table_for_people() -> None:
+    with running(FakeServer()) as server:
+        done = command("--url", url(server), "tool-call", "prefill", "decode", *QUICK)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "decode: clean" in done.stdout
+    assert "decode_tok_s" in done.stdout
+    assert "context 600, streams 1, task summary" in done.stdout
+
+
+def test_json_for_programs() -> None:
+    with running(FakeServer(Faults(foreign=3))) as server:
+        done = command("--url", url(server), "prefill", "--json", *QUICK)
+    data = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert data["reports"][0]["verdict"] == "inconclusive"
+    assert not data["reports"][0]["measurements"][0]["sound"]
+
+
+def test_the_key_comes_from_the_environment_and_is_nowhere_shown(tmp_path: Path) -> None:
+    with running(FakeServer(key=KEY)) as server:
+        kept = tmp_path / "kept.jsonl"
+        words = ("--url", url(server), "prefill", "--json", "--resume", str(kept), *QUICK)
+        done = command(*words, env={"VLLM_API_KEY": KEY})
+        assert done.returncode == 0, done.stderr
+        without = command(*words, env={"VLLM_API_KEY": ""})
+    assert without.returncode == 1
+    assert "status 401" in without.stderr
+    assert "fix: set VLLM_API_KEY" in without.stderr
+    assert KEY not in done.stdout + done.stderr + without.stdout + without.stderr + kept.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("decod",), "did you mean decode?"),
+        (("--contexts", "1m"), "--contexts takes whole numbers"),
+        (("--contexts", ""), "--contexts needs a value"),
+        (("--streams", "0"), "--streams takes whole numbers from 1"),
+        (("--tasks", "poem"), "--tasks has no task poem"),
+        (("perplexity",), "name it with --text FILE"),
+        (("exact-match",), "--questions FILE"),
+        (("--text", "/nowhere.txt"), "/nowhere.txt cannot be read"),
+        (("--into", "mtp-fast-flash-bf16"), "name the launch with --profile"),
+        (("--matrix", "/nowhere.yaml"), "/nowhere.yaml"),
+        (("--resume", "/nowhere/x"), "/nowhere/x cannot be written"),
+    ],
+)
+def test_errors_have_a_way_out(words: tuple[str, ...], says: str) -> None:
+    with running(FakeServer()) as server:
+        more = () if words[0] == "--matrix" else ("--url", url(server))
+        done = command(*more, *words)
+    assert done.returncode in (1, 2, 3)
+    assert done.stderr.startswith("error: ") or "error: " in done.stderr
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_nobody_there() -> None:
+    done = command("--url", f"127.0.0.1:{free_port()}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nobody answers" in done.stderr
+    assert "launch.py serve" in done.stderr
+
+
+def test_sound_numbers_go_to_the_ledger(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    with running(FakeServer(Faults(never_hits=True))) as server:
+        done = command("--url", url(server), "ttft", "needle", "--ledger", str(ledger), *QUICK)
+    assert done.returncode == 1
+    records = read_ledger(ledger).records
+    assert {record.measurement.metric for record in records} == {"ttft_s", "pct", "needle_tokens"}
+    assert all(record.provenance.engine == "0.31.0" for record in records)
+    assert f"{len(records)} figures were added" in done.stderr
+
+
+def test_numbers_of_a_server_that_is_not_the_launch_are_not_recorded(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.jsonl"
+    with running(FakeServer()) as server:
+        words = ("--url", url(server), "--profile", "cpu-tiny", "--machine", "cpu-only", "prefill", *QUICK)
+        done = command(*words, "--ledger", str(ledger))
+    assert done.returncode == 1
+    assert "the server is not this launch, so nothing is recorded: " in done.stderr
+    assert not ledger.exists()
+
+
+def test_ctrl_c_keeps_what_was_measured_and_it_goes_on_later(tmp_path: Path) -> None:
+    kept = tmp_path / "kept.jsonl"
+    with running(FakeServer(per_step=0.02)) as server:
+        words = ["--url", url(server), "decode", "--contexts", "600", "--repeats", "6", "--answer", "91", "--json"]
+        words += ["--resume", str(kept)]
+        process = subprocess.Popen(
+            [sys.executable, str(REPO / "launch.py"), "measure", *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert until(lambda: kept.exists() and kept.read_text().count("\n") >= 3, 60)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 130, err
+        data = json.loads(out)
+        assert data["interrupted"]
+        first = data["reports"][0]["measurements"][0]
+        assert 2 <= first["n"] < 6
+        done = command(*words)
+    assert done.returncode == 0, done.stderr
+    assert "pieces of" in done.stderr
+    assert json.loads(done.stdout)["reports"][0]["measurements"][0]["n"] == 6
+
+
+@pytest.fixture
+def venv(tmp_path: Path) -> Path:
+    folder = tmp_path / "venv"
+    (folder / "bin").mkdir(parents=True)
+    script = folder / "bin/vllm"
+    script.write_text(f"#!{sys.executable}\n" + (REPO / "tests/measure/fake_engine.py").read_text())
+    script.chmod(0o755)
+    return folder
+
+
+def matrix_of(tmp_path: Path, venv: Path) -> tuple[Path, dict[str, str]]:
+    path = tmp_path / "arms.yaml"
+    tiny_model.make(tmp_path / "model")
+    shared = f"ENGINE_VENV: {venv}, MODEL: {tmp_path / 'model'}, HOST: 127.0.0.1, PORT: {free_port()}"
+    path.write_text(
+        "rounds: 2\ntools: [decode]\ncontexts: [600]\nrepeats: 2\nanswer: 61\narms:\n"
+        f"  two: {{profile: cpu-tiny, knobs: {{{shared}, MAX_SEQS: 2}}}}\n"
+        f"  four: {{profile: cpu-tiny, knobs: {{{shared}, MAX_SEQS: 4}}}}\n"
+    )
+    env = {
+        "PYTHONPATH": str(REPO),
+        "FAKE_LOG": str(tmp_path / "boots"),
+        "LAUNCH_STATE_DIR": str(tmp_path / "state"),
+        "TMPDIR": str(tmp_path),
+    }
+    return path, env
+
+
+def test_a_matrix_boots_the_arms_in_turn(tmp_path: Path, venv: Path) -> None:
+    path, env = matrix_of(tmp_path, venv)
+    done = command("--matrix", str(path), "--json", env=env)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "boots").read_text().split() == ["2", "4", "2", "4"]
+    data = json.loads(done.stdout)
+    (row,) = (row for row in data["comparison"] if row["metric"] == "decode_tok_s")
+    assert (row["first"], row["other"], row["pairs"]) == ("two", "four", 2)
+    assert row["ratio"] > 1.1
+    table = command("--matrix", str(path), "--resume", str(tmp_path / "kept"), "--quiet", env={**env, "FAKE_DEAD": "4"})
+    assert table.returncode == 1
+    assert "round 1, four: nothing follows from it: it did not become ready" in table.stdout
+    assert "nothing can be compared" in table.stdout
+
+
+def test_a_matrix_draws_nothing_from_an_arm_that_answers_wrongly(tmp_path: Path, venv: Path) -> None:
+    path, env = matrix_of(tmp_path, venv)
+    done = command("--matrix", str(path), "--json", env={**env, "FAKE_WRONG": "2"})
+    assert done.returncode == 1
+    data = json.loads(done.stdout)
+    assert data["comparison"] == []
+    assert {run["arm"]: run["why_not"] for run in data["runs"]} == {
+        "two": "tool-call: forced call: no tool was called",
+        "four": "",
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_matrix_that_is_stopped_leaves_no_server(tmp_path: Path, venv: Path, number: int) -> None:
+    from resolver.serving.supervise_tree import below
+
+    path, env = matrix_of(tmp_path, venv)
+    process = subprocess.Popen(
+        [sys.executable, str(REPO / "launch.py"), "measure", "--matrix", str(path)],
+        env={**os.environ, **env, "FAKE_STEP_MS": "400"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert until((tmp_path / "boots").exists, 60)
+    time.sleep(0.5)
+    tree = below(process.pid)
+    assert len(tree) >= 3
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else -9), err
+    assert until(lambda: not any(map(runs, tree)), 30)
