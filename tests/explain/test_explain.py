@@ -191,6 +191,6 @@ def test_a_refused_launch_says_so_first(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_knob_that_is_unset_shows_what_holds_instead() -> None:
     """What the user would change by giving it."""
-    (item,) = checked(explain(ask("mtp-fast", machine="rtx-3090"), "MAX_SEQS"))["items"]
+    (item,) = checked(explain(ask("mtp-fast"), "MAX_SEQS"))["items"]
     assert item["state"] == "unset"
     assert [(g["name"], g["value"]) for g in item["gives"]] == [("max_num_seqs", "8")]
