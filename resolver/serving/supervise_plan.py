@@ -13,6 +13,7 @@ from resolver.serving.client import ANYWHERE, Client
 from resolver.serving.environment import engine_environment
 from resolver.serving.errors import LaunchError
 from resolver.serving.launch import engine_path
+from resolver.serving.probes.basis import World
 from resolver.serving.ready import Target
 from resolver.serving.supervise_guard import Order
 
@@ -69,6 +70,16 @@ def make(resolution: Resolution, port_free: bool = True) -> Plan:
         check_free(target.client.host, target.client.port)
     keep = resolution.lookup("vllm_offload_keep_shm") == "on"
     return Plan(Order(argv, environ, root, keep), target)
+
+
+def world_of(resolution: Resolution, plan: Plan) -> World:
+    """The machine as the launch sees it."""
+    root = resolution.resolver.root
+    environ = dict(plan.order.environ)
+    venv = resolution.request.knobs.get("engine_venv")
+    if venv is not None:
+        environ["ENGINE_VENV"] = venv.text
+    return World(root, environ)
 
 
 def target_of(resolution: Resolution, environ: Mapping[str, str]) -> Target:

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from resolver.serving import state, supervise_plan
+from resolver.serving.client import BadAnswer, NoAnswer
 from resolver.serving.errors import LaunchError
 from resolver.serving.going_back import go_back
 from resolver.serving.owned_run import Interrupted, Place, Say, Wanted, run, signals
 from resolver.serving.ownership import claim, locks, memory, process, records, survey
 from resolver.serving.ownership.recipe import plan as plan_again
 from resolver.serving.ownership.records import Record
+from resolver.serving.ready import Failed, identity
 from resolver.serving.supervise import Wishes
 from resolver.serving.supervise_report import Ending
 
@@ -60,7 +62,7 @@ def switch(wanted: Wanted, place: Place, wishes: Wishes) -> int:
     old = _running(wanted, place)
     os.close(state.open_log(wishes.log))
     keys = tuple(sorted({*wanted.keys, *(old.keys if old else ())}))
-    back = old.launch if old and old.was_ready else None
+    back = old.launch if old and (old.was_ready or (not old.supervised and _answers(old, place))) else None
     record = records.save(
         place.folder, records.new(wanted.recipe, keys, "waiting", replaces=old.launch if old else None)
     )
@@ -87,6 +89,15 @@ def switch(wanted: Wanted, place: Place, wishes: Wishes) -> int:
         if held is not None:
             held.release()
         records.remove(place.folder, record)
+
+
+def _answers(old: Record, place: Place) -> bool:
+    """Whether a server that nobody watches over serves its model now."""
+    try:
+        identity(plan_again(old.launch, place.root, place.environ).target)
+    except (LaunchError, Failed, NoAnswer, BadAnswer):
+        return False
+    return True
 
 
 def _again(old: Record | None) -> str:

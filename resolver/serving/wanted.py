@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 from resolver.serving import supervise_plan
 from resolver.serving.owned_run import Wanted
 from resolver.serving.ownership import keys, memory, recipe
-from resolver.serving.probes.basis import World
 
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
-    from resolver.serving.supervise_plan import Plan
 
 
 def wanted(resolution: Resolution, check: Callable[[], Sequence[str]] = lambda: ()) -> Wanted:
@@ -26,17 +24,7 @@ def wanted(resolution: Resolution, check: Callable[[], Sequence[str]] = lambda: 
         LaunchError: the engine is missing, the key is gone, or it would be no server that can be asked.
     """
     plan = supervise_plan.make(resolution, port_free=False)
-    world = world_of(resolution, plan)
+    world = supervise_plan.world_of(resolution, plan)
     needed = keys.keys(world, resolution.setting("gpus_needed") or 1, plan.target.client.port)
     free = memory.reader(world) if keys.CPU not in needed else lambda: None
     return Wanted(plan, recipe.of(resolution, plan), needed, check, free)
-
-
-def world_of(resolution: Resolution, plan: Plan) -> World:
-    """The machine as the launch sees it."""
-    root = resolution.resolver.root
-    environ = dict(plan.order.environ)
-    venv = resolution.request.knobs.get("engine_venv")
-    if venv is not None:
-        environ["ENGINE_VENV"] = venv.text
-    return World(root, environ)

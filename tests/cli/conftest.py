@@ -36,7 +36,12 @@ class Cli:
 
     def environ(self, env: Mapping[str, str | None] | None = None) -> dict[str, str]:
         """A plain environment; None removes a variable."""
-        base = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "LAUNCH_CACHE_DIR": str(self.cache)}
+        base = {
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ.get("HOME", "/"),
+            "LAUNCH_CACHE_DIR": str(self.cache),
+            "LAUNCH_STATE_DIR": str(self.cache / "state"),
+        }
         merged = base | dict(env or {})
         return {k: v for k, v in merged.items() if v is not None}
 

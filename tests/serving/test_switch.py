@@ -241,3 +241,59 @@ def test_a_key_that_is_not_here_is_told_before_anything_is_stopped(bench: Bench)
 def test_another_port_and_cpu_is_the_same_card(bench: Bench) -> None:
     bench.ready()
     assert bench.serve(port=free_port()).end() == 1
+
+
+def plain(bench: Bench, port: int, **variables: str) -> subprocess.Popen[bytes]:
+    """Start `launch.py`, which becomes the engine."""
+    env = {**os.environ, **bench.variables(), "HOST": "127.0.0.1", "PORT": str(port), **variables}
+    command = [sys.executable, str(REPO / "launch.py"), "--profile", "cpu-tiny", "--quiet"]
+    return subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def answers(port: int) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_plain_launch_has_the_card_too(bench: Bench) -> None:
+    port = free_port()
+    engine = plain(bench, port)
+    try:
+        assert until(lambda: answers(port))
+        assert bench.engines() == [engine.pid], "the launcher became the engine"
+        second = bench.serve()
+        assert second.end() == 1
+        assert "another server has what this launch needs: cpu-tiny, running on http://127.0.0.1:" in second.said()
+        third = plain(bench, free_port())
+        _, said = third.communicate(timeout=60)
+        assert third.returncode == 1
+        assert b"use `launch.py serve --switch`, or stop it: kill " in said
+        new = bench.serve("--switch", VLLM_FAKE="dies")
+        assert until(lambda: engine.poll() is not None)
+        new.wait_for("ready: qwen3.8-27b on")
+        assert f"going back to cpu-tiny, which ran before, on http://127.0.0.1:{port}" in new.said()
+    finally:
+        engine.kill()
+        engine.wait()
+
+
+def test_a_plain_launch_that_was_killed_is_in_nobodys_way(bench: Bench) -> None:
+    engine = plain(bench, port := free_port())
+    assert until(lambda: answers(port))
+    engine.kill()
+    engine.wait()
+    new = bench.ready()
+    assert "no server runs" not in new.said()
+    assert len(bench.records()) == 1
+
+
+def test_a_plain_launch_needs_no_state(bench: Bench) -> None:
+    bench.state.write_text("a file where the folder would be")
+    engine = plain(bench, port := free_port())
+    try:
+        assert until(lambda: answers(port))
+    finally:
+        engine.kill()
+    _, said = engine.communicate()
+    assert b"nothing keeps a second server from this one's card" in said

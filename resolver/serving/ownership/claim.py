@@ -73,7 +73,8 @@ def claim(
                 raise Busy(here[0])
             for record in (*found.cut, *found.running):  # a container that is gone held no lock
                 end_leftovers(record)
-                say(cut_short(record, ()))
+                if record.supervised:  # a plain launch has nobody who could have told of its end
+                    say(cut_short(record, ()))
                 records.remove(folder, record)
             return held
         orphaned = [one for one in found.cut if one.guard is not None and process.state(one.guard) == "gone"]

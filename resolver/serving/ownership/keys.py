@@ -12,15 +12,16 @@ CPU, ANY_GPU, SHARED = "cpu", "gpu", "+"
 """Who cannot tell the cards apart locks `gpu` for itself; who can locks its cards, and `gpu+`: the same file, shared."""
 
 
-def keys(world: World, gpus: int, port: int) -> tuple[str, ...]:
+def keys(world: World, gpus: int, port: int | None) -> tuple[str, ...]:
     """The keys to lock, sorted: `port-N`, and `cpu` or one `gpu-…` a card.
 
     Args:
         world: the machine, and the environment that the engine gets.
         gpus: how many cards the launch uses; it uses the first ones that it sees.
-        port: where it listens.
+        port: where it listens; None: on none.
     """
-    return tuple(sorted({f"port-{port}", *_cards(Gpus(world), gpus)}))
+    found = set(_cards(Gpus(world), gpus))
+    return tuple(sorted(found if port is None else {f"port-{port}", *found}))
 
 
 def conflict(one: Iterable[str], other: Iterable[str]) -> bool:
