@@ -53,7 +53,7 @@ def paths(given: str | None) -> tuple[Path, ...]:
 
 
 def numbers(option: str, given: str | None, least: int, most: int = LARGEST) -> tuple[int, ...]:
-    """Numbers that are joined with commas; 4k is 4096. Each once, in their order."""
+    """Numbers that are joined with commas; 4k is 4000. Each once, in their order."""
     if given is None:
         return ()
     return tuple(dict.fromkeys(_number(option, part.strip(), least, most) for part in given.split(",")))
@@ -65,7 +65,7 @@ def one(option: str, given: str | None, default: int, least: int, most: int) -> 
 
 
 def _number(option: str, text: str, least: int, most: int) -> int:
-    digits, factor = (text[:-1], 1024) if text[-1:] in ("k", "K") else (text, 1)
+    digits, factor = (text[:-1], 1000) if text[-1:] in ("k", "K") else (text, 1)
     if digits.isascii() and digits.isdigit() and len(digits) < 10 and least <= int(digits) * factor <= most:
         return int(digits) * factor
     raise UsageError(

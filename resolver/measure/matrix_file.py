@@ -123,7 +123,7 @@ def _number(document: Document, data: Mapping[str, Any], key: str, default: int)
 
 def _checked(document: Document, path: tuple[str | int, ...], value: Any, least: int) -> int:
     if isinstance(value, str) and value[-1:] in ("k", "K") and value[:-1].isascii() and value[:-1].isdigit():
-        value = int(value[:-1]) * 1024
+        value = int(value[:-1]) * 1000
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 24:
         raise _error(document, path, f"`{path[0]}` takes whole numbers from {least}", f"write {least}, for example")
     return value

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 MODULUS = 128
 UNITS = (" x", ".", " 1", "\n", "-", " the", "é")
 """What is appended, one after the other, until every residue was met."""
+REPEATS = (
+    16  # a unit that meets so many known residues in a row is given up: one of two tokens has met its half by then
+)
 
 
 def paddings(count: Callable[[str], int], modulus: int = MODULUS) -> Iterator[tuple[int, str, int]]:
@@ -18,7 +21,7 @@ def paddings(count: Callable[[str], int], modulus: int = MODULUS) -> Iterator[tu
     """
     met: set[int] = set()
     for unit in UNITS:
-        # a unit of one token meets all within `modulus` steps; one of two tokens only every other residue, and repeats then
+        # a unit of one token meets all of them in `modulus` steps; one of two tokens only every other one, over and over
         fresh = 0
         for times in range(2 * modulus):
             padding = unit * times
@@ -26,7 +29,7 @@ def paddings(count: Callable[[str], int], modulus: int = MODULUS) -> Iterator[tu
             residue = length % modulus
             if residue in met:
                 fresh += 1
-                if fresh > modulus:
+                if fresh > REPEATS:
                     break
                 continue
             fresh = 0

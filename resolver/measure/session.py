@@ -33,7 +33,7 @@ CHECKS = ("tool-call", "residues", "needle", "perplexity", "exact-match")
 """Tools that say whether the answers are right."""
 USUAL = ("tool-call", "needle", "conversations", "ttft", "prefill", "decode")
 """What is run where no tool is named: what needs no file of the user's, and no hour."""
-CONTEXTS = (1024, 8192)
+CONTEXTS = (1000, 8000)
 
 
 @dataclass(frozen=True, slots=True)

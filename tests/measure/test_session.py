@@ -58,7 +58,7 @@ def test_a_server_without_tokenize_gives_findings_not_errors() -> None:
 def test_the_usual_contexts_are_those_that_fit() -> None:
     with running(FakeServer()) as server:
         done = session.run(server.server(), Wish(("prefill",), repeats=1))
-    assert {one.conditions["context"] for one in done.reports[0].measurements} == {1024}
+    assert {one.conditions["context"] for one in done.reports[0].measurements} == {1000}
 
 
 def test_pieces_of_two_boots_are_told_of() -> None:
