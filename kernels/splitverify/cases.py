@@ -135,10 +135,10 @@ def poisoned_scratch(max_tokens: int, num_heads: int, head_size: int, segments: 
     return scratch
 
 
-def why_wrong(out: torch.Tensor, ref: torch.Tensor, max_v: float) -> str | None:
+def why_wrong(out: torch.Tensor, ref: torch.Tensor, max_v: float, cosine: float = 0.99999) -> str | None:
     """None when ``out`` is within tolerance of ``ref`` (float32 ``[T, Hq, D]``), otherwise the worst of it.
 
-    |err| <= 2**-8 |ref| + 2**-8 max|V| for each element, and cosine >= 0.99999 for each row.
+    |err| <= 2**-8 |ref| + 2**-8 max|V| for each element, and cosine >= ``cosine`` for each row.
     """
     out = out.float()
     if not torch.isfinite(out).all():
@@ -146,6 +146,6 @@ def why_wrong(out: torch.Tensor, ref: torch.Tensor, max_v: float) -> str | None:
     err = (out - ref).abs()
     excess = (err - 2.0 ** -8 * (ref.abs() + max_v)).max().item()
     cos = torch.nn.functional.cosine_similarity(out.double(), ref.double(), dim=-1).min().item()
-    if excess > 0 or cos < 0.99999:
+    if excess > 0 or cos < cosine:
         return f"largest error {err.max().item():.3g} ({excess:.3g} above the bound), lowest cosine {cos:.7f}"
     return None

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import torch
 
-from splitverify.bench.bench_prefill_attention import arguments
+from splitverify.bench.bench_prefill_attention import arguments, cosine_of
 from splitverify.cases import Case, make_batch, why_wrong
 from splitverify.ops.prefill_attention import prefill_attention
 from splitverify.ops.prefill_attention_ref import prefill_attention_ref
@@ -58,7 +58,8 @@ def run_case(case: Case, scores: str, longer_than: int, config: PrefillConfig, d
         return "a short request was written"
     if not (~left).any():
         return None
-    return why_wrong(first[~left], prefill_attention_ref(*batch.args(), **how)[~left], batch.max_v)  # type: ignore[arg-type]
+    ref = prefill_attention_ref(*batch.args(), **how)  # type: ignore[arg-type]
+    return why_wrong(first[~left], ref[~left], batch.max_v, cosine_of(scores))
 
 
 def random_failures(count: int, seed: int, seconds: float = 1e9, device: str = "cuda",
@@ -91,7 +92,7 @@ def large_pool(fmt: str, scores: str, device: str = "cuda") -> str | None:
     how = arguments(batch, scores)
     config = PrefillConfig(64, 32, 4, 2, "plain" if fmt == "bf16" else "packed")
     prefill_attention(*batch.args(), batch.out, config=config, **how)
-    return why_wrong(batch.out, prefill_attention_ref(*batch.args(), **how), batch.max_v)
+    return why_wrong(batch.out, prefill_attention_ref(*batch.args(), **how), batch.max_v, cosine_of(scores))
 
 
 def main() -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from splitverify.bench.bench_prefill_attention import cosine_of
 from splitverify.cases import Case, make_batch, why_wrong
 from splitverify.ops.prefill_attention import prefill_attention
 from splitverify.ops.prefill_attention_ref import prefill_attention_ref
@@ -29,7 +30,7 @@ def run(case: Case, config: PrefillConfig, scores: str, **kwargs: int) -> str | 
     how = {k: v for k, v in batch.kwargs.items() if k not in ("causal", "window")} | dict(scores=scores, **kwargs)
     prefill_attention(*batch.args(), batch.out, config=config, **how)  # type: ignore[arg-type]
     ref = prefill_attention_ref(*batch.args(), **how)  # type: ignore[arg-type]
-    return why_wrong(batch.out, ref, batch.max_v)
+    return why_wrong(batch.out, ref, batch.max_v, cosine_of(scores))
 
 
 # The target's group and head size. One KV head where heads are not the question: the interpreter's time is in programs.

@@ -85,7 +85,8 @@ def measure_sampler(timer: Any, rows: int, kind: str, setting: tuple[str, int | 
         got = torch.isfinite(mask(source.clone()))
         token = sample(source.clone())
         differ = int((got != stays).sum())
-        wrong = [] if differ <= rows else [f"{differ} logits stay or go unlike torch's sort"]  # a rounding of the sum: one a row
+        # Where the sum of probabilities reaches p depends on rounding: one logit a row, or one in a thousand of a wide nucleus.
+        wrong = [] if differ <= rows + int(stays.sum()) // 1000 else [f"{differ} logits stay or go unlike torch's sort"]
         if not got.gather(1, token[:, None]).all():
             wrong.append("a token that was masked")
 
