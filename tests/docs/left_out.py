@@ -18,6 +18,8 @@ LEFT_OUT: dict[str, str] = {
     "python launch.py --profile dflash2-long": GPU,
     "python launch.py serve --profile dflash2-long": GPU,
     "python launch.py serve --profile mtp-fast": GPU,
+    "python launch.py serve --switch --profile mtp-long": GPU,
+    "python launch.py accept --profile dflash2-long": GPU,
     "python launch.py serve --profile mtp-fast --once --ask Hello": GPU,
     "python launch.py serve --profile cpu-tiny": "needs the CPU engine and boots for half a minute; tests/serving does it",
     "python launch.py matrix --html matrix.html": "takes a minute; tests/docs/test_matrix_page.py writes such pages and asks them",
