@@ -91,7 +91,7 @@ def spliced(path: Path, before: bytes, arm: str, items: Sequence[Mapping[str, An
         raise LaunchError(f"{path.name}: {error}", "add the figures by hand, under `evidence` of the arm") from None
     except RulesError as error:
         first = error.diagnostics[0]
-        raise LaunchError(f"{first.position}: {first.message}", first.fix or "mend the file first") from None
+        raise LaunchError(f"{first.position}: {first.message}", first.fix or "correct the file first") from None
     expected["arms"][arm]["evidence"] = [*expected["arms"][arm].get("evidence", []), *map(dict, items)]
     if data != expected or new[:start] + new[end:] != old:
         raise LaunchError(
@@ -141,7 +141,7 @@ def _replace(path: Path, before: bytes, after: bytes) -> None:
         temporary = None
     except OSError as error:
         raise LaunchError(
-            f"{path} cannot be written ({error.strerror})", "make room or mend the permissions of its folder"
+            f"{path} cannot be written ({error.strerror})", "make room or change the permissions of its folder"
         ) from None
     finally:
         if temporary is not None:

@@ -98,7 +98,7 @@ def append(path: Path, measurements: Sequence[Measurement], provenance: Provenan
             why = f" ({one.notes[-1]})" if one.notes else ""
             raise LaunchError(
                 f"the measurement of {one.metric} is not sound{why}, so it is not recorded",
-                "measure again when what its notes say is mended",
+                "measure again when what its notes say is set right",
             )
     if not measurements:
         return []
@@ -111,7 +111,7 @@ def append(path: Path, measurements: Sequence[Measurement], provenance: Provenan
     except OSError as error:
         raise LaunchError(
             f"the ledger {path} cannot be written ({error.strerror or type(error).__name__})",
-            "make room or mend its permissions, or name another file with --ledger",
+            "make room or change its permissions, or name another file with --ledger",
         ) from None
 
 
@@ -170,7 +170,7 @@ def read(path: Path) -> Ledger:
     except OSError as error:
         raise LaunchError(
             f"the ledger {path} cannot be read ({error.strerror or type(error).__name__})",
-            "mend its permissions, or name another file with --ledger",
+            "change its permissions, or name another file with --ledger",
         ) from None
 
 

@@ -130,7 +130,12 @@ def test_what_does_not_fit_the_other_figures_is_an_error_of_the_evidence(
         (', engine: "0.31.0", date: "2026-12-01"}', ', engine: "0.31.0"}', "10:9", "missing key 'date'"),
         ('capability: "8.6", engine', "engine", "10:9", "missing key 'capability'"),
         ("value: 2, unit: x, hardware: RTX", "unit: x, hardware: RTX", "10:9", "needs exactly one of value"),
-        ("value: 2, unit: x, hardware: RTX", "value: two, unit: x, hardware: RTX", "10:42", "expected a number, found text"),
+        (
+            "value: 2, unit: x, hardware: RTX",
+            "value: two, unit: x, hardware: RTX",
+            "10:42",
+            "expected a number, found text",
+        ),
         ('date: "2026-12-01"}', 'date: "1 December"}', "10:", "does not look as it must"),
         ("source: measure}", "source: measure, provenance: {configuration: abc}}", "19:", "does not look as it must"),
         ("source: measure}", "source: measure, provenance: {hostname: abc}}", "19:", "unknown key 'hostname'"),

@@ -45,6 +45,7 @@ VERBS = frozenset(
         "let",
         "lower",
         "make",
+        "measure",
         "move",
         "name",
         "pass",
