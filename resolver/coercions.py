@@ -104,6 +104,27 @@ def json_connector(text: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def json_drafts(text: str) -> int | None:
+    """The number of drafts that a speculative configuration names."""
+    found = (_json_object(text) or {}).get("num_speculative_tokens")
+    return found if type(found) is int else None
+
+
+def json_graph_mode(text: str) -> str | None:
+    """The `cudagraph_mode` of a compilation configuration."""
+    found = (_json_object(text) or {}).get("cudagraph_mode")
+    return found.upper() if isinstance(found, str) else None
+
+
+def json_captured(text: str) -> int | None:
+    """The largest batch of query tokens that a compilation configuration has captured."""
+    found = _json_object(text) or {}
+    most, sizes = found.get("max_cudagraph_capture_size"), found.get("cudagraph_capture_sizes")
+    if type(most) is int:
+        return most
+    return max((n for n in sizes if type(n) is int), default=None) if isinstance(sizes, list) else None
+
+
 READINGS: dict[str, Callable[[str], Reading]] = {
     "number": number,
     "tokens": tokens,
@@ -118,6 +139,9 @@ READINGS: dict[str, Callable[[str], Reading]] = {
     "json_keys": json_keys,
     "json_method": json_method,
     "json_connector": json_connector,
+    "json_drafts": json_drafts,
+    "json_graph_mode": json_graph_mode,
+    "json_captured": json_captured,
 }
 
 

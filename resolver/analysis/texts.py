@@ -31,6 +31,9 @@ READ_AS: dict[str, Callable[[Any], str]] = {
     "json_keys": lambda n: json.dumps({f"key{i}": 1 for i in range(min(n, 9))}),
     "json_connector": lambda text: json.dumps({"kv_connector": text}),
     "json_method": lambda text: json.dumps({"method": text}),
+    "json_drafts": lambda n: json.dumps({"num_speculative_tokens": n}),
+    "json_graph_mode": lambda text: json.dumps({"cudagraph_mode": text}),
+    "json_captured": lambda n: json.dumps({"max_cudagraph_capture_size": n}),
     "mentions_positions": lambda yes: '{"max_position_embeddings": 1}' if yes else '{"architectures": ["x"]}',
     "mentions_dflash": lambda yes: "/x/dflash" if yes else "/x/other",
 }

@@ -160,13 +160,13 @@ def test_a_wrong_set_is_noticed(model: Model) -> None:
 
 INEXACT = {
     "arithmetic": (
-        "attention_heads_shared draft_model_gib drafter_block gpu_used_mib gpus_needed gpus_of_a_copy "
-        "gpus_shared_out gpus_there key_heads_shared max_cudagraph_capture_size pinned_pages "
+        "attention_heads_shared captured_in_force draft_model_gib drafter_block gpu_used_mib gpus_needed "
+        "gpus_of_a_copy gpus_shared_out gpus_there key_heads_shared max_cudagraph_capture_size pinned_pages "
         "prefix_match_unit_in_tiles request_block request_bytes request_drafter_pages request_page_bytes "
         "request_pages request_state_bytes request_token_bytes resident_block_tokens resident_page_bytes "
         "resident_pool_pages resident_requests_at_max_len resident_requests_high resident_requests_low "
         "resident_state_bytes resident_state_pages residents_at_length_in_force retention_in_blocks "
-        "spec_decode_attn_qmax tokens_in_flight verified_tokens_of_a_batch"
+        "retention_in_counted_blocks spec_decode_attn_qmax tokens_in_flight verified_tokens_of_a_batch"
     ),
     "composed text": (
         "base_dflash2_bf16 base_dflash2_w4a16 base_model dflash2_bf16_weights dflash2_w4a16_weights "
