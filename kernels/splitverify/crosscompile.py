@@ -111,6 +111,7 @@ def compile_kernel(kernel: Any, types: dict[str, str], consts: dict[str, Any], a
 def compile_launch(launch: Launch, arch: int) -> Resources:
     """Compile ``launch`` for compute capability ``arch`` / 10. Raises what triton raises when it cannot."""
     from splitverify.ops.split_kernel import split_attention
+    from splitverify.ops.turned_kernel import turned_attention
     from splitverify.ops.verify_attention import kernel_constants
 
     cache = launch.cache()
@@ -126,21 +127,21 @@ def compile_launch(launch: Launch, arch: int) -> Resources:
                "stride_oh", "stride_block"]
     if launch.layout == "planar":
         aligned.append("scale_stride_block")
-    return compile_kernel(split_attention, types, consts, aligned, launch.config.warps, launch.config.stages, arch)
+    kernel = turned_attention if launch.config.turned else split_attention
+    return compile_kernel(kernel, types, consts, aligned, launch.config.warps, launch.config.stages, arch)
 
 
-def compile_prefill(launch: Launch, config: PrefillConfig, scores: str, arch: int, longer_than: int = 0) -> Resources:
+def compile_prefill(launch: Launch, config: PrefillConfig, scores: str, arch: int) -> Resources:
     """Compile the prefill kernel for ``launch``'s layer and cache (its own config is not read)."""
     from splitverify.ops.prefill_attention import prefill_constants
     from splitverify.ops.prefill_kernel import prefill
 
-    consts = prefill_constants(launch.cache(), launch.num_heads, config, scores, longer_than, torch.bfloat16,
-                               interpret=False)
+    consts = prefill_constants(launch.cache(), launch.num_heads, config, scores, torch.bfloat16, interpret=False)
     types = dict(q_ptr="*bf16", data_ptr={"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[launch.fmt],
                  scales_ptr="*fp32" if FORMATS[launch.fmt] == INT8 else "*i32", k_scale_ptr="*fp32", v_scale_ptr="*fp32",
                  block_table_ptr="*i32", seq_lens_ptr="*i32", query_start_ptr="*i32", out_ptr="*bf16", score_scale="fp32",
                  stride_qt="i32", stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64",
-                 scale_stride_block="i64", stride_bt="i32", requests="i32")
+                 scale_stride_block="i64", stride_bt="i32", requests="i32", longer_than="i32", within="i32")
     aligned = ["q_ptr", "data_ptr", "scales_ptr", "out_ptr", "stride_qt", "stride_qh", "stride_ot", "stride_oh",
                "stride_block"]
     if launch.layout == "planar":

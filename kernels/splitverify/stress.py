@@ -22,6 +22,7 @@ from splitverify.ops.verify_attention_ref import verify_attention_ref
 
 # (tile, rows, rows2, warps, stages): few, because every one compiles for every shape of layer below.
 SHAPES = ((32, 32, 0, 4, 2), (64, 64, 0, 4, 2), (32, 32, 16, 4, 2))
+TURNED = ((64, 64, 0, 4, 3), (64, 32, 0, 4, 3), (128, 64, 0, 8, 2))
 LAYERS = ((24, 4, 256), (32, 8, 128), (5, 1, 128), (16, 1, 256))
 BLOCKS = (16, 48, 448)
 
@@ -40,10 +41,12 @@ def random_case(rng: random.Random, fmt: str) -> tuple[Case, KernelConfig]:
                 block_size=rng.choice(BLOCKS), layout=layout, head_major=rng.random() < 0.3,
                 page_padding=rng.choice((0, 1024)), causal=not windowed, window=rng.choice((0, 128)) if windowed else 0,
                 outliers=rng.random() < 0.2, seed=rng.getrandbits(30))
-    tile, rows, rows2, warps, stages = rng.choice(SHAPES)
+    turned = fmt != "bf16" and rng.random() < 0.5
+    tile, rows, rows2, warps, stages = rng.choice(TURNED if turned else SHAPES)
     decode = "plain" if fmt == "bf16" else "packed"
     return case, KernelConfig(tile, rows, rows2, warps, stages, rng.choice((1, 2, 7, 16, 33)), decode,
-                              fmt == "int8" and rng.random() < 0.5)
+                              fmt == "int8" and not turned and rng.random() < 0.5, turned,
+                              2 if turned and size == 256 and rows == 64 and warps == 4 else 1)
 
 
 def run_case(case: Case, config: KernelConfig, device: str = "cuda") -> str | None:
@@ -93,7 +96,7 @@ def large_pool(fmt: str, device: str = "cuda") -> str | None:
             big.kv_cache[dst].copy_(big.kv_cache[src])
             big.block_table[0, i] = dst
     del small
-    config = KernelConfig(64, 64, 0, 4, 2, 16, "plain" if fmt == "bf16" else "packed", fmt == "int8")
+    config = KernelConfig(64, 64, 0, 4, 2, 16, "plain" if fmt == "bf16" else "packed", turned=fmt != "bf16")
     scratch = poisoned_scratch(8, 24, 256, 16, device)
     verify_attention(*big.args(), big.out, scratch, max_query_len=8, config=config, **big.kwargs)  # type: ignore[arg-type]
     if int(big.block_table[0, 0]) * big.cache.stride_block <= 2**31:
@@ -108,7 +111,7 @@ def replay_failures(fmt: str, replays: int, seed: int = 1) -> Iterator[str]:
                 layout="planar" if fmt == "int8" else "inline")
     case = replace(case, lens=tuple(max(n, 8) for n in case.lens))
     batch = make_batch(case, "cuda")
-    config = KernelConfig(64, 64, 0, 4, 2, 16, "plain" if fmt == "bf16" else "packed", fmt == "int8")
+    config = KernelConfig(64, 64, 0, 4, 2, 16, "plain" if fmt == "bf16" else "packed", turned=fmt != "bf16")
     scratch = poisoned_scratch(32, 24, 256, 16, "cuda")
     full = batch.seq_lens.clone()
 

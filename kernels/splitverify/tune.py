@@ -55,17 +55,26 @@ def segment_choices(case: Case, query_tiles: int, sms: int) -> list[int]:
 SHORT_LIST = {
     16: ((64, 16, 4, 4), (64, 16, 4, 2), (32, 16, 4, 4), (64, 16, 4, 1), (32, 64, 4, 4)),
     32: ((32, 32, 4, 3), (64, 32, 4, 1), (64, 32, 4, 3), (32, 64, 4, 3), (64, 64, 4, 1), (64, 64, 4, 2)),
-    64: ((32, 64, 4, 4), (32, 64, 4, 3), (64, 64, 4, 1), (64, 64, 4, 2), (64, 64, 4, 3), (64, 64, 8, 3),
+    64: ((32, 64, 4, 4), (32, 64, 4, 3), (32, 64, 4, 2), (64, 64, 4, 1), (64, 64, 4, 2), (64, 64, 4, 3), (64, 64, 8, 3),
          (128, 64, 8, 1), (128, 64, 8, 2)),
-    128: ((32, 128, 8, 4), (64, 128, 8, 1), (64, 128, 8, 2), (64, 128, 8, 3), (128, 128, 8, 1), (32, 64, 4, 4),
-          (64, 64, 4, 1)),
+    128: ((32, 128, 8, 4), (32, 128, 8, 3), (64, 128, 8, 1), (64, 128, 8, 2), (64, 128, 8, 3), (128, 128, 8, 1),
+          (32, 64, 4, 4), (32, 64, 4, 2), (64, 64, 4, 1)),
+}
+# (tile, rows, warps, stages, parts) of the turned kernel, for 8-bit caches. Three stages are two tiles in flight.
+TURNED_LIST = {
+    16: ((64, 16, 4, 3, 1), (64, 16, 4, 4, 1), (128, 16, 8, 3, 1)),
+    32: ((64, 32, 4, 3, 1), (64, 32, 4, 4, 1), (128, 32, 8, 3, 1)),
+    64: ((64, 64, 4, 3, 2), (64, 64, 4, 2, 2), (128, 64, 8, 3, 1)),
+    128: ((64, 64, 4, 3, 2), (64, 64, 4, 2, 2), (128, 64, 8, 3, 1)),
 }
 
 
-def candidates(case: Case, sms: int, wide: bool = False) -> Iterator[KernelConfig]:
-    """Configs worth a try for ``case``: the short list, or with ``wide`` everything that makes sense."""
+def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both") -> Iterator[KernelConfig]:
+    """Configs worth a try for ``case``: the short lists, or with ``wide`` everything that makes sense. ``kernels`` is
+    ``split``, ``turned`` or ``both``."""
     group = case.num_heads // case.num_kv_heads
     need = max(case.q) * group
+    rows_listed = min(x for x in SHORT_LIST if x >= min(need, 128))
     decode = {"bf16": ["plain"], "int8": ["packed"], "fp8": ["packed", "native"] if wide else ["native"]}[case.fmt]
     int8_qk = (True, False) if case.fmt == "int8" else (False,)
     shapes: list[tuple[int, int, int, int, int]]
@@ -76,13 +85,21 @@ def candidates(case: Case, sms: int, wide: bool = False) -> Iterator[KernelConfi
                                                                                      (1, 2, 3, 4))
                   if tile * (r + r2) <= 128 * 128 and not (r + r2 <= 32 and w == 8) and not (r >= 128 and w == 4)]
     else:
-        shapes = [(tile, r, 0, w, st) for tile, r, w, st in SHORT_LIST[min(x for x in SHORT_LIST if x >= min(need, 128))]]
-    for (tile, r, r2, warps, stages), dec, i8 in itertools.product(shapes, decode, int8_qk):
-        if r + r2 < group:
+        shapes = [(tile, r, 0, w, st) for tile, r, w, st in SHORT_LIST[rows_listed]]
+    found = []
+    if kernels != "turned":
+        found += [KernelConfig(tile, r, r2, w, st, 1, dec, i8)
+                  for (tile, r, r2, w, st), dec, i8 in itertools.product(shapes, decode, int8_qk)]
+    if kernels != "split" and case.fmt != "bf16":
+        decode = ["packed", "native"] if case.fmt == "fp8" and wide else ["packed"]
+        found += [KernelConfig(tile, r, 0, w, st, 1, dec, turned=True, parts=parts if case.head_size == 256 else 1)
+                  for (tile, r, w, st, parts), dec in itertools.product(TURNED_LIST[rows_listed], decode)]
+    for config in found:
+        rows = config.rows + config.rows2
+        if rows < group:
             continue
-        tiles = -(-max(case.q) // ((r + r2) // group))
-        for segments in segment_choices(case, tiles, sms):
-            yield KernelConfig(tile, r, r2, warps, stages, segments, dec, i8)
+        for segments in segment_choices(case, -(-max(case.q) // (rows // group)), sms):
+            yield replace(config, segments=segments)
 
 
 def _compile_one(job: tuple[Case, KernelConfig]) -> str | None:
@@ -103,7 +120,7 @@ def compile_all(jobs: list[tuple[Case, KernelConfig]], workers: int) -> dict[Any
     """Compile every distinct kernel of ``jobs`` in parallel. Returns why, per (shape, config less segments), or None."""
     distinct = {}
     for case, config in jobs:
-        config = replace(config, segments=1)
+        config = replace(config, segments=2)                       # one segment is another kernel
         distinct[(case.fmt, case.layout, case.head_size, config)] = (case, config)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context) as pool:
@@ -121,7 +138,7 @@ def time_case(case: Case, configs: list[KernelConfig], timer: Any, failed: dict[
     ref = verify_attention_ref(*batch.args(), **batch.kwargs)
     scratch = poisoned_scratch(max(case.q), case.num_heads, case.head_size, MAX_SEGMENTS, "cuda")
     for config in configs:
-        why = failed.get((case.fmt, case.layout, case.head_size, replace(config, segments=1)))
+        why = failed.get((case.fmt, case.layout, case.head_size, replace(config, segments=2)))
         if why or time.time() > deadline:
             continue
         batch.out.fill_(float("nan"))
@@ -150,6 +167,8 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--drafter", action="store_true", help="tune the drafter's windowed path as well")
     parser.add_argument("--inline", action="store_true", help="tune int8 in vLLM's own layout as well")
     parser.add_argument("--wide", action="store_true", help="try everything, not only the short list (takes long)")
+    parser.add_argument("--no-verify", action="store_true", help="leave out the target's own cases")
+    parser.add_argument("--kernels", choices=("both", "split", "turned"), default="both", help="which of the two to try")
     parser.add_argument("--seconds", type=float, default=400, help="stop timing after this long")
     parser.add_argument("--workers", type=int, default=14, help="processes that compile")
     args = parser.parse_args(argv)
@@ -161,13 +180,13 @@ def main(argv: list[str] | None = None) -> int:
     props = torch.cuda.get_device_properties(0)
     begun = time.time()
     cases = [verify_case(f, int(q), int(n)) for n in reversed(args.lengths.split(",")) for q in args.q.split(",")
-             for f in args.formats.split(",")]
+             for f in args.formats.split(",")] if not args.no_verify else []
     if args.inline:
         cases += [replace(verify_case("int8", int(q), int(n)), layout="inline")
                   for n in reversed(args.lengths.split(",")) for q in args.q.split(",") if int(q) >= 8]
     if args.drafter:
         cases += [drafter_case(f, q, 16384) for f in args.formats.split(",") for q in (8, 16)]
-    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count, args.wide)]
+    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count, args.wide, args.kernels)]
     failed = compile_all(jobs, args.workers)
     print(f"{len(failed)} kernels, {sum(map(bool, failed.values()))} do not compile, {time.time() - begun:.0f} s",
           flush=True)

@@ -85,7 +85,7 @@ def layer_run(fmt: str, layout: str) -> dict[str, Any]:
                                k_scale=layer._k_scale, v_scale=layer._v_scale)
     result["wrong"] = why_wrong(out[:5], ref, float(v.abs().max()))
     result["padding_untouched"] = bool(torch.isnan(out[5].float()).all())
-    # A prefill of the whole sequence, a request of two tokens beside it: one launch of the prefill kernel.
+    # A prefill of the whole sequence, a request of two tokens beside it: the split kernel and the prefill kernel.
     q = torch.randn(46, 4, 128, generator=generator).bfloat16()
     meta = types.SimpleNamespace(
         num_actual_tokens=46, max_query_len=44, max_seq_len=44, use_cascade=False, causal=True,
@@ -98,7 +98,7 @@ def layer_run(fmt: str, layout: str) -> dict[str, Any]:
     ref = verify_attention_ref(q, cache, meta.block_table, meta.seq_lens, meta.query_start_loc, scale=0.088,
                                k_scale=layer._k_scale, v_scale=layer._v_scale)
     result.update(prefill_wrong=why_wrong(out, ref, float(v.abs().max())), prefill_scores=impl.runner.scores,
-                  prefilled=impl.runner.prefills(46, 44, 2, True), fell_back=dict(COUNTS) != before)
+                  prefilled=impl.runner.way(46, 44, 2, True) == "mixed", fell_back=dict(COUNTS) != before)
     return result
 
 

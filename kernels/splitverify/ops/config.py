@@ -23,6 +23,9 @@ class KernelConfig:
     ``segments``  into how many parts the visible keys are split
     ``decode``    how int8 and fp8 bytes become fp16: ``plain``, ``packed`` or ``native``
     ``int8_qk``   int8 caches only: multiply K as it is stored, by q in two int8 terms
+    ``turned``    8-bit caches only: keys are the matrix unit's rows, queries its columns (``ops/turned_kernel``); no
+                  ``int8_qk``, no ``rows2``
+    ``parts``     of a turned kernel: 2 takes K and V in smaller pieces, fewer registers for more steps (head size 256)
     """
 
     tile: int = 64
@@ -33,12 +36,18 @@ class KernelConfig:
     segments: int = 16
     decode: str = "plain"
     int8_qk: bool = False
+    turned: bool = False
+    parts: int = 1
 
     def __post_init__(self) -> None:
         for name, allowed in (("tile", (16, 32, 64, 128)), ("rows", (16, 32, 64, 128)), ("rows2", (0, 16, 32, 64)),
                               ("warps", (1, 2, 4, 8)), ("stages", (1, 2, 3, 4, 5)), ("decode", tuple(DECODERS))):
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name}={getattr(self, name)!r}: must be one of {allowed}")
+        if self.turned and (self.int8_qk or self.rows2):
+            raise ValueError("turned takes neither int8_qk nor rows2")
+        if self.parts not in (1, 2) or (self.parts == 2 and not self.turned):
+            raise ValueError(f"parts={self.parts}: must be 1, or 2 for a turned kernel")
         if not 1 <= self.segments <= MAX_SEGMENTS:
             raise ValueError(f"segments={self.segments}: must be 1 to {MAX_SEGMENTS}")
 

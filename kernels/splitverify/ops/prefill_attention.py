@@ -22,8 +22,10 @@ from splitverify.ops.prefill_config import SCORES, PrefillConfig, scores_refused
 from splitverify.ops.prefill_kernel import prefill
 from splitverify.ops.verify_attention import LOG2E, interpreting, unsupported
 
+EVERYWHERE = 2**31 - 1
 
-def prefill_constants(cache: CacheView, num_heads: int, config: PrefillConfig, scores: str, longer_than: int,
+
+def prefill_constants(cache: CacheView, num_heads: int, config: PrefillConfig, scores: str,
                       q_dtype: torch.dtype, interpret: bool) -> dict[str, Any]:
     """The compile-time arguments of the kernel for a launch; also what the cross-compilation tests use."""
     group = num_heads // cache.num_kv_heads
@@ -36,7 +38,7 @@ def prefill_constants(cache: CacheView, num_heads: int, config: PrefillConfig, s
         G=group, D=cache.head_size, BLOCK=cache.block_size, ROWS=config.rows, QT=config.rows // group, TILE=config.tile,
         ALIGN=math.gcd(cache.stride_block, cache.stride_token, 16), FMT=cache.fmt, QK=SCORES[scores],
         DECODE=DECODERS["plain" if interpret or cache.fmt == UNQUANTIZED else config.decode], SUM16=config.sum16,
-        SPREAD=config.spread and cache.fmt != UNQUANTIZED, LAZY=config.lazy, STAGES=config.stages, LONGER_THAN=longer_than, MMA=mma,
+        SPREAD=config.spread and cache.fmt != UNQUANTIZED, LAZY=config.lazy, STAGES=config.stages, MMA=mma,
         DOT=tl.float32 if interpret else mma, COMPILED=not interpret)
 
 
@@ -52,6 +54,7 @@ def prefill_attention(
     config: PrefillConfig,
     scores: str = "plain",
     longer_than: int = 0,
+    within: int = EVERYWHERE,
     k_scale: torch.Tensor | None = None,
     v_scale: torch.Tensor | None = None,
 ) -> torch.Tensor:
@@ -65,7 +68,8 @@ def prefill_attention(
                          is padding. ``T`` may exceed its last entry: rows beyond are not written.
     ``scale``            of the scores; positive
     ``scores``           ``plain``, ``int8`` or ``exact8``, see :data:`splitverify.ops.prefill_config.SCORES`
-    ``longer_than``      requests of that many query tokens or fewer are left alone: nothing of theirs is written
+    ``longer_than``      requests of that many query tokens or fewer are left alone (nothing of theirs is written) if
+    ``within``           all their tokens have an index below this
     ``k_scale, v_scale`` fp32 ``[1]``, on the device: the per-tensor scales of an fp8 cache
 
     Returns ``out``. One launch; reads no length on the host, allocates nothing, and gives the same bits for the same
@@ -83,11 +87,11 @@ def prefill_attention(
     requests = query_start_loc.shape[0] - 1
     if tokens == 0 or requests < 1:
         return out
-    consts = prefill_constants(cache, num_heads, config, scores, longer_than, q.dtype, interpreting())
+    consts = prefill_constants(cache, num_heads, config, scores, q.dtype, interpreting())
     unread = seq_lens                                              # stands in for pointers this format does not read
     prefill[(tokens // consts["QT"] + requests, cache.num_kv_heads)](
         q, cache.data, cache.scales if cache.fmt == INT8 else unread, k_scale if cache.fmt == FP8 else unread,
         v_scale if cache.fmt == FP8 else unread, block_table, seq_lens, query_start_loc, out, scale * LOG2E,
         q.stride(0), q.stride(1), out.stride(0), out.stride(1), cache.stride_block, cache.scale_stride_block,
-        block_table.stride(0), requests, **consts, num_warps=config.warps, num_stages=config.stages)
+        block_table.stride(0), requests, longer_than, within, **consts, num_warps=config.warps, num_stages=config.stages)
     return out

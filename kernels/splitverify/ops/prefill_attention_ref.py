@@ -24,7 +24,7 @@ def smoothed_rows(k: torch.Tensor) -> torch.Tensor:
 
 def prefill_attention_ref(q: torch.Tensor, cache: CacheView, block_table: torch.Tensor, seq_lens: torch.Tensor,
                           query_start_loc: torch.Tensor, *, scale: float, scores: str = "plain", longer_than: int = 0,
-                          k_scale: torch.Tensor | None = None, v_scale: torch.Tensor | None = None,
+                          within: int = 2**31 - 1, k_scale: torch.Tensor | None = None, v_scale: torch.Tensor | None = None,
                           every: int = 1) -> torch.Tensor:
     """Same arguments and meaning as ``prefill_attention``; returns float32 ``[T, Hq, D]``.
 
@@ -39,7 +39,7 @@ def prefill_attention_ref(q: torch.Tensor, cache: CacheView, block_table: torch.
     group = q.shape[1] // cache.num_kv_heads
     for r, seq_len in enumerate(seq_lens.tolist()):
         a, b = starts[r], starts[r + 1]
-        if b - a <= longer_than:
+        if b == a or (b - a <= longer_than and b <= within):
             continue
         k, v = dequantized(cache, block_table[r, :-(-seq_len // cache.block_size)].long(), k_scale, v_scale)
         k, v = k[:seq_len], v[:seq_len].double()

@@ -157,26 +157,28 @@ def _step(q, q_lo, q_step, m, l, acc, data, scales, bt_row, one, two, t, hi, see
 
 
 # A wider block table or another slice of the metadata must not compile again in the first request that brings it.
-@triton.jit(do_not_specialize=["stride_bt", "requests"],
+@triton.jit(do_not_specialize=["stride_bt", "requests", "longer_than", "within"],
             do_not_specialize_on_alignment=["block_table_ptr", "seq_lens_ptr", "query_start_ptr"])
 def prefill(
         q_ptr, data_ptr, scales_ptr, k_scale_ptr, v_scale_ptr, block_table_ptr, seq_lens_ptr, query_start_ptr, out_ptr,
         score_scale, stride_qt, stride_qh, stride_ot, stride_oh, stride_block: tl.int64, scale_stride_block: tl.int64,
-        stride_bt, requests, STRIDE_TOKEN: tl.constexpr, STRIDE_HEAD: tl.constexpr, VALUE_OFFSET: tl.constexpr,
+        stride_bt, requests, longer_than, within, STRIDE_TOKEN: tl.constexpr, STRIDE_HEAD: tl.constexpr, VALUE_OFFSET: tl.constexpr,
         SCALE_STRIDE_TOKEN: tl.constexpr, SCALE_STRIDE_HEAD: tl.constexpr, KEY_SCALE_OFFSET: tl.constexpr,
         VALUE_SCALE_OFFSET: tl.constexpr, G: tl.constexpr, D: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
         QT: tl.constexpr, TILE: tl.constexpr, ALIGN: tl.constexpr, FMT: tl.constexpr, QK: tl.constexpr,
-        DECODE: tl.constexpr, SUM16: tl.constexpr, SPREAD: tl.constexpr, LAZY: tl.constexpr, STAGES: tl.constexpr, LONGER_THAN: tl.constexpr,
+        DECODE: tl.constexpr, SUM16: tl.constexpr, SPREAD: tl.constexpr, LAZY: tl.constexpr, STAGES: tl.constexpr,
         MMA: tl.constexpr, DOT: tl.constexpr, COMPILED: tl.constexpr):
-    """Program (query tile, KV head): the result of QT query tokens. Requests of LONGER_THAN tokens or fewer are left
-    alone. The last tiles see the most keys, so they come first."""
+    """Program (query tile, KV head): the result of QT query tokens. Requests of ``longer_than`` tokens or fewer are
+    left alone where all their tokens come before ``within``. The last tiles see the most keys, so they come first."""
     tile = tl.num_programs(0) - 1 - tl.program_id(0)
     head = tl.program_id(1)
     req = _request_of(query_start_ptr, tile, requests, QT)
     q0 = tl.load(query_start_ptr + req)
     q_len = tl.load(query_start_ptr + req + 1) - q0
     start = (tile - (q0 // QT + req)) * QT                         # this tile's first token within the request
-    if start >= q_len or q_len <= LONGER_THAN:
+    if start >= q_len:
+        return
+    if (q_len <= longer_than) & (q0 + q_len <= within):
         return
     seq_len = tl.load(seq_lens_ptr + req)
     first = seq_len - q_len + start                                # its KV position

@@ -46,3 +46,22 @@ def quantize_store_ref(key: torch.Tensor, value: torch.Tensor, cache: CacheView,
         else:
             y = x.to(rows.dtype)
         rows[blocks, offsets] = y
+
+
+def why_store_differs(mine: CacheView, theirs: CacheView, stored: int) -> str | None:
+    """None when two caches hold the same after ``stored`` elements each of K and V were written, otherwise the worst of it.
+
+    On a GPU triton's division is off by up to two units in the last place, here and in vLLM's writer alike: a scale may
+    differ by as much from torch's, and a value on the edge between two codes may take the other one.
+    """
+    for name, a, b in (("K", mine.keys(), theirs.keys()), ("V", mine.values(), theirs.values())):
+        code = {1: torch.uint8, 2: torch.int8}.get(mine.fmt, torch.int16)
+        steps = (a.view(code).int() - b.view(code).int()).abs()
+        most = 1 if mine.fmt in (FP8, INT8) and a.is_cuda else 0
+        if int(steps.max()) > most or int((steps > 0).sum()) > stored * most / 1000:
+            return f"{name}: {int((steps > 0).sum())} of {stored} codes differ, by up to {int(steps.max())}"
+    if mine.fmt == INT8:
+        for name, a, b in (("K", mine.key_scales(), theirs.key_scales()), ("V", mine.value_scales(), theirs.value_scales())):
+            if not torch.allclose(a, b, rtol=2.0**-21 if a.is_cuda else 0.0, atol=0.0, equal_nan=True):
+                return f"{name}: the scales differ"
+    return None

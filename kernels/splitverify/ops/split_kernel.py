@@ -68,15 +68,16 @@ def split_attention(
         FMT: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
         DECODE: tl.constexpr, INT8_QK: tl.constexpr, STAGES: tl.constexpr, MMA: tl.constexpr, DOT: tl.constexpr,
         COMPILED: tl.constexpr, DIRECT: tl.constexpr):
-    """Program (segment, KV head, request * query_tiles + query tile): partial result of QT query tokens over one segment.
+    """Program (segment * query_tiles + query tile, KV head, request): partial result of QT query tokens over one segment.
 
     Writes, per (token, head, segment), acc[D] (weights applied, not normalised), m and l as fp32.
     An empty segment writes m = -inf, l = 0 and leaves acc alone. DIRECT is for one segment: the result goes to ``out``.
     """
-    seg = tl.program_id(0)
+    # Query tiles of one segment read the same keys: next to each other, the second finds them in L2.
+    seg = tl.program_id(0) // query_tiles
+    tile = tl.program_id(0) % query_tiles
     head = tl.program_id(1)
-    req = tl.program_id(2) // query_tiles
-    tile = tl.program_id(2) % query_tiles
+    req = tl.program_id(2)
     q0 = tl.load(query_start_ptr + req)
     q_len = tl.load(query_start_ptr + req + 1) - q0
     if tile * QT >= q_len:
@@ -170,7 +171,7 @@ def split_attention(
         k, v, mul, v_log, v_inv, key = load_keys(
             data, scales, bt_row, block, t, lo, hi, key_mul, last_block, stride_block, scale_stride_block, STRIDE_TOKEN,
             VALUE_OFFSET, SCALE_STRIDE_TOKEN, VALUE_SCALE_OFFSET, D, TILE, BLOCK, ALIGN, FMT, DECODE, INT8_QK, MMA,
-            DOT)
+            DOT, COMPILED)
         m, l, acc = _attend(q, q_lo, q_step, k, v, m, l, acc, mul, v_log, v_inv, key, see_lo, see_hi, WINDOW, FMT,
                             INT8_QK, MMA, DOT)
         if ROWS2 > 0:

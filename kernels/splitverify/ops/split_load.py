@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 from splitverify.ops.decode import e4m3_to_fp16, int8_to_fp16
+from splitverify.ops.fast_math import log2
 
 # tl.constexpr copies of splitverify.layout's numbers: a kernel may not read plain globals.
 FP8 = tl.constexpr(1)
@@ -109,7 +110,7 @@ def load_keys(data, scales, bt_row, block, t, lo, hi, key_mul, last_block, strid
                STRIDE_TOKEN: tl.constexpr, VALUE_OFFSET: tl.constexpr, SCALE_STRIDE_TOKEN: tl.constexpr,
                VALUE_SCALE_OFFSET: tl.constexpr, D: tl.constexpr, TILE: tl.constexpr, BLOCK: tl.constexpr,
                ALIGN: tl.constexpr, FMT: tl.constexpr, DECODE: tl.constexpr, INT8_QK: tl.constexpr,
-               MMA: tl.constexpr, DOT: tl.constexpr):
+               MMA: tl.constexpr, DOT: tl.constexpr, COMPILED: tl.constexpr):
     """K and V of tile ``t`` as operands [TILE, D], the factor of its scores, log2 and inverse of its V scales [TILE],
     and the positions of its keys."""
     d = tl.arange(0, D)
@@ -130,8 +131,9 @@ def load_keys(data, scales, bt_row, block, t, lo, hi, key_mul, last_block, strid
         vs = tl.load(s_row + VALUE_SCALE_OFFSET, mask=ok[:, None], other=1.0)
         vs = tl.maximum(vs, 1e-30)                                 # log2 of a zero scale would be -inf
         key_mul = tl.sum(key_mul * ks, 1)
-        v_log = tl.sum(tl.log2(vs), 1)
-        v_inv = tl.sum(1.0 / vs, 1)
+        v_log = log2(vs, COMPILED)                                 # [TILE, 1]
+        v_inv = tl.sum(tl.exp2(-v_log), 1)
+        v_log = tl.sum(v_log, 1)
         if not INT8_QK:
             k = spread(int8_to_fp16(k, DECODE), TILE, D).to(DOT)
         v = spread(int8_to_fp16(v, DECODE), TILE, D).to(DOT)

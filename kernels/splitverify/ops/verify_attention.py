@@ -18,6 +18,7 @@ from splitverify.layout import FP8, INT8, UNQUANTIZED, CacheView
 from splitverify.ops.config import DECODERS, HEAD_SIZES, MAX_GROUP, MAX_QUERY_LEN, KernelConfig
 from splitverify.ops.split_combine import combine
 from splitverify.ops.split_kernel import split_attention
+from splitverify.ops.turned_kernel import turned_attention
 
 if TYPE_CHECKING:
     from splitverify.ops.scratch import Scratch
@@ -49,6 +50,7 @@ def kernel_constants(cache: CacheView, num_heads: int, config: KernelConfig, cau
     per_tile = (config.rows + config.rows2) // group
     if per_tile < 1:
         raise ValueError(f"{config.rows + config.rows2} rows cannot hold one token of {group} heads")
+    turned = dict(PARTS=config.parts) if config.turned else {}
     # bf16 operands for a bf16 cache; the quantized formats are exact in fp16 and q and p lose less there.
     mma = tl.float16 if cache.fmt != UNQUANTIZED or q_dtype == torch.float16 else tl.bfloat16
     return dict(
@@ -61,7 +63,7 @@ def kernel_constants(cache: CacheView, num_heads: int, config: KernelConfig, cau
         DECODE=DECODERS["plain" if interpret else config.decode], INT8_QK=cache.fmt == INT8 and config.int8_qk,
         STAGES=config.stages, MMA=mma,
         DOT=tl.float32 if interpret else mma, COMPILED=not interpret,
-        DIRECT=config.segments == 1)
+        DIRECT=config.segments == 1, **turned)
 
 
 def verify_attention(
@@ -110,6 +112,8 @@ def verify_attention(
                else f"{config.segments} segments need scratch")
     if not why and (head_size != cache.head_size or q.stride(2) != 1 or out.stride(2) != 1 or not scale > 0):
         why = "head size of q and cache differ, a last stride is not 1, or the scale is not positive"
+    if not why and config.turned and cache.fmt == UNQUANTIZED:
+        why = "a turned config is for 8-bit caches"
     if not why and cache.fmt == FP8 and (k_scale is None or v_scale is None):
         why = "an fp8 cache needs k_scale and v_scale"
     if why:
@@ -121,7 +125,8 @@ def verify_attention(
     query_tiles = triton.cdiv(max_query_len, consts["QT"])
     part = (scratch.acc, scratch.ml) if scratch is not None else (out, out)
     unread = seq_lens                                              # stands in for pointers this format does not read
-    split_attention[(config.segments, cache.num_kv_heads, requests * query_tiles)](
+    kernel = turned_attention if config.turned else split_attention
+    kernel[(config.segments * query_tiles, cache.num_kv_heads, requests)](
         q, cache.data, cache.scales if cache.fmt == INT8 else unread, k_scale if cache.fmt == FP8 else unread,
         v_scale if cache.fmt == FP8 else unread, block_table, seq_lens, query_start_loc, part[0], part[1],
         out, scale * LOG2E, q.stride(0), q.stride(1), out.stride(0), out.stride(1), cache.stride_block,

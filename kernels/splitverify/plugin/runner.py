@@ -9,10 +9,11 @@ import torch
 
 from splitverify.layout import FORMAT_NAMES, FP8, INT8, UNQUANTIZED, CacheView, view_cache
 from splitverify.ops.limits import MAX_QUERY_LEN
-from splitverify.ops.prefill_attention import prefill_attention
+from splitverify.ops.prefill_attention import EVERYWHERE, prefill_attention
 from splitverify.ops.quantize_store import quantize_store
 from splitverify.ops.scratch import Scratch, allocate_scratch
 from splitverify.ops.verify_attention import unsupported, verify_attention
+from splitverify.plugin.batches import in_pieces, short_requests
 from splitverify.prefill_selection import select_prefill
 from splitverify.selection import NoTable, select
 
@@ -89,27 +90,51 @@ class LayerRunner:
             self._views[key] = view_cache(kv_cache, self.head_size, self.fmt, self.layout)
         return self._views[key]
 
-    def prefills(self, tokens: int, query_len: int, requests: int, causal: bool) -> bool:
-        """Whether a call is one for the prefill kernel. It does not split keys: a few more query tokens than a verify step
-        has, behind a long context, would leave most of the GPU idle, so they are split while the workspace holds them."""
+    def way(self, tokens: int, query_len: int, requests: int, causal: bool) -> str:
+        """Which kernels serve a call of so many query tokens, at most ``query_len`` a request.
+
+        ``split``    the split kernel: verify steps, and what the prefill kernel does not do
+        ``prefill``  the prefill kernel. It does not split keys: a program goes through all that its tokens see
+        ``pieces``   the split kernel on one request cut into several: a few more query tokens than a verify step has, behind
+                     a long context, would leave most of the GPU idle, so they are split while the workspace holds them
+        ``mixed``    the split kernel on the verify steps of the batch, then the prefill kernel on the rest
+        """
         if query_len <= self.query_max or not causal or self.window:
-            return False
+            return "split"
         programs = (tokens * self.num_heads // self.num_kv_heads // self.prefill_config.rows + requests) * self.num_kv_heads
-        return query_len > MAX_QUERY_LEN or 2 * tokens > self.slots or programs >= self.multiprocessors
+        if programs < self.multiprocessors and 2 * tokens <= self.slots:
+            if query_len <= MAX_QUERY_LEN:
+                return "split"
+            if requests == 1:
+                return "pieces"
+        return "prefill" if requests == 1 else "mixed"
 
     def attend(self, query: torch.Tensor, kv_cache: torch.Tensor, block_table: torch.Tensor, seq_lens: torch.Tensor,
                query_start_loc: torch.Tensor, out: torch.Tensor, max_query_len: int, causal: bool,
                k_scale: torch.Tensor, v_scale: torch.Tensor) -> None:
         """Write the attention of ``query [T, Hq, D]`` into ``out``, shaped like it."""
-        sizes = (query.shape[0], max_query_len, query_start_loc.shape[0] - 1)
-        if self.prefills(*sizes, causal):
-            prefill_attention(query, self.view(kv_cache), block_table, seq_lens, query_start_loc, out, scale=self.scale,
-                              config=self.prefill_config, scores=self.scores, k_scale=k_scale, v_scale=v_scale)
-            return
-        config = self.config(*sizes)
-        verify_attention(query, self.view(kv_cache), block_table, seq_lens, query_start_loc, out, self.scratch,
-                         scale=self.scale, max_query_len=max_query_len, config=config, causal=causal,
-                         window=self.window, k_scale=k_scale, v_scale=v_scale)
+        tokens, requests = query.shape[0], query_start_loc.shape[0] - 1
+        way = self.way(tokens, max_query_len, requests, causal)
+        cache = self.view(kv_cache)
+        scales: dict[str, torch.Tensor] = dict(k_scale=k_scale, v_scale=v_scale)
+        longer_than, within, split = 0, EVERYWHERE, (block_table, seq_lens, query_start_loc)
+        if way == "pieces":
+            split = in_pieces(seq_lens, query_start_loc, block_table, tokens, MAX_QUERY_LEN)
+            max_query_len, requests = MAX_QUERY_LEN, split[1].shape[0]
+        config = self.config(tokens, max_query_len, requests)
+        if way == "mixed":
+            config = self.config(min(tokens, requests * self.query_max), self.query_max, requests)
+            within = self.slots // config.segments if config.segments > 1 else EVERYWHERE
+            split = (block_table, *short_requests(seq_lens, query_start_loc, self.query_max, within))
+            longer_than = max_query_len = self.query_max
+        if way != "prefill":
+            held = min(tokens, within)
+            verify_attention(query[:held], cache, *split, out[:held], self.scratch, scale=self.scale,
+                             max_query_len=max_query_len, config=config, causal=causal, window=self.window, **scales)
+        if way in ("prefill", "mixed"):
+            prefill_attention(query, cache, block_table, seq_lens, query_start_loc, out, scale=self.scale,
+                              config=self.prefill_config, scores=self.scores, longer_than=longer_than, within=within,
+                              **scales)
 
     def store(self, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor, slot_mapping: torch.Tensor,
               k_scale: torch.Tensor, v_scale: torch.Tensor) -> None:
