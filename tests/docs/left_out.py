@@ -2,7 +2,7 @@
 
 GPU = "needs a GPU, an engine for it and weights"
 WHOLE = "is what runs these tests, or takes minutes and the network; CI runs it"
-SERVER = "needs a server that runs; tests/serving asks one"
+SERVER = "needs a server that runs; tests/serving and tests/measure have one"
 SYSTEM = "changes the system"
 GIT = "needs the history of the repository; tests/check runs it"
 ELSEWHERE = "takes minutes; tests/check runs what it consists of"
@@ -18,6 +18,7 @@ LEFT_OUT: dict[str, str] = {
     "python launch.py --profile dflash2-long": GPU,
     "python launch.py serve --profile dflash2-long": GPU,
     "python launch.py serve --profile mtp-fast": GPU,
+    "python launch.py serve --profile mtp-long": GPU,
     "python launch.py serve --switch --profile mtp-long": GPU,
     "python launch.py accept --profile dflash2-long": GPU,
     "python launch.py serve --profile mtp-fast --once --ask Hello": GPU,
@@ -45,7 +46,7 @@ LEFT_OUT: dict[str, str] = {
 LEFT_OUT_BY_START: dict[str, str] = {
     "python launch.py --profile mtp-fast TENSOR_PARALLEL_SIZE=2": GPU,
     "python launch.py serve --profile mtp-long ATTENTION_BACKEND=": GPU,
-    "python launch.py measure decode prefill --profile": GPU,
+    "python launch.py measure": SERVER,
     "python launch.py figures --ledger figures.jsonl": "needs a ledger that `measure` wrote; tests/evidence makes one",
     "curl -s http://127.0.0.1:18020/": SERVER,
     "python launch.py resolve --profile mtp-fast --format systemd | sudo": SYSTEM,
