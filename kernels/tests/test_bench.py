@@ -39,7 +39,7 @@ def test_store_is_measured_after_it_is_right(fmt: str, layout: str) -> None:
 
 def test_no_speed_of_a_wrong_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_quantize_store, "quantize_store", lambda *args: None)
-    with pytest.raises(Wrong, match="bytes differ"):
+    with pytest.raises(Wrong, match="codes differ"):
         list(measure_store(STORE, 5, once, peers=False, device="cpu"))
 
 

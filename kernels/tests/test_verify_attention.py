@@ -86,6 +86,37 @@ def test_int8_queries(name: str) -> None:
     assert run(replace(case, fmt="int8", layout="planar"), replace(config, int8_qk=True)) is None
 
 
+@pytest.mark.parametrize(("fmt", "layout"), [("fp8", "inline"), ("int8", "planar")])
+@pytest.mark.parametrize("name", ["one token", "ragged", "padding rows", "page larger than tile", "page smaller than tile",
+                                  "padded pages", "more segments than tiles", "one segment", "outliers",
+                                  "causal window", "non-causal window"])
+def test_turned(name: str, fmt: str, layout: str) -> None:
+    case, config = CASES[name]
+    parts = 2 if case.head_size == 256 and name != "ragged" else 1
+    assert run(replace(case, fmt=fmt, layout=layout), replace(config, turned=True, parts=parts)) is None
+
+
+@pytest.mark.parametrize("name", ["q=16 in query tiles", "head-major pages", "page 448"])
+def test_turned_inline_int8(name: str) -> None:
+    case, config = CASES[name]
+    assert run(replace(case, fmt="int8"), replace(config, turned=True)) is None
+
+
+def test_turned_when_the_maximum_moves_late() -> None:
+    """Weights are kept within a power of two of a maximum that is moved only when it must be."""
+    case = Case(fmt="int8", lens=(200,), q=(4,), num_heads=2, num_kv_heads=1, head_size=128, layout="planar")
+    batch = make_batch(case, DEVICE)
+    loud = torch.arange(200) // 40                                 # each stretch of keys louder than the one before
+    keys = batch.cache.key_scales()
+    for key, factor in enumerate(loud.tolist()):
+        keys[batch.block_table[0, key // 16].long(), key % 16] *= 3.0**factor
+    for turned in (False, True):
+        config = KernelConfig(tile=16, rows=16, segments=2, stages=1, turned=turned)
+        verify_attention(*batch.args(), batch.out, poisoned_scratch(4, 2, 128, 2, DEVICE), max_query_len=4,
+                         config=config, **batch.kwargs)
+        assert why_wrong(batch.out, verify_attention_ref(*batch.args(), **batch.kwargs), batch.max_v) is None
+
+
 @pytest.mark.parametrize("fmt", FORMATS)
 def test_one_segment_writes_directly_and_takes_long_queries(fmt: str) -> None:
     case = Case(fmt=fmt, lens=(100, 9), q=(70, 9), num_heads=2, num_kv_heads=1, head_size=128)
