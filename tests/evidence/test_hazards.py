@@ -16,6 +16,11 @@ from resolver.views.hazards import ORDER, PAGE, page, read_hazards
 
 ROOT = product_root()
 HAZARDS, WHERE = read_hazards(ROOT)
+HOMES = {
+    "readiness": ("resolver.serving.ready:",),
+    "acceptance": ("resolver.serving.accept.", "resolver.measure."),
+    "measuring": ("resolver.measure.",),
+}
 PLACES: dict[str, dict[str, Any]] = WHERE["places"]
 DEFAULTS = [f"{spec}-{ctx}" for spec in ("mtp", "dflash2", "off") for ctx in ("fast", "long", "huge")]
 
@@ -60,9 +65,16 @@ def test_a_place_exists(resolver: Resolver, hazard: str) -> None:
     assert set(place.get("default", ())) <= {*rules.settings, *rules.knobs}
     assert set(place.get("requirement", ())) <= {g.arm for g in rules.guards.values()}
     assert set(place.get("knob", ())) <= set(rules.knobs)
-    for name in place.get("code", ()):
-        module, _, attribute = name.partition(":")
-        assert hasattr(import_module(module), attribute), name
+    for kind in ("code", "readiness", "acceptance", "measuring"):
+        for name in place.get(kind, ()):
+            module, _, attribute = name.partition(":")
+            assert callable(getattr(import_module(module), attribute)), name
+
+
+def test_checks_of_a_server_are_code_of_the_server_and_measuring_tools_of_the_tools() -> None:
+    for hazard, place in PLACES.items():
+        for kind, homes in HOMES.items():
+            assert all(name.startswith(homes) for name in place.get(kind, ())), hazard
 
 
 @pytest.mark.parametrize(
