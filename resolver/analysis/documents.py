@@ -9,10 +9,11 @@ from typing import Any
 
 from resolver.analysis.finding import Finding, Witness
 from resolver.compile.helpers import _version
-from resolver.diagnostics import Position
+from resolver.diagnostics import Position, RulesError
 from resolver.model import Example
 from resolver.resolve import Resolver
 from resolver.views.check_examples import DEFAULT_MACHINE, Outcome, run_examples
+from resolver.views.evidence import QUOTE, load_evidence
 from resolver.yaml12 import read
 
 _FIGURE = re.compile(r"\bid: \"?([A-Za-z0-9][A-Za-z0-9._-]*)\"?")
@@ -64,6 +65,18 @@ def known_figures(root: Path) -> dict[str, str | None] | None:
         for item in arm.get("evidence", ()):
             found[item["id"]] = item.get("engine")
     return found
+
+
+def evidence(resolver: Resolver) -> Iterator[Finding]:
+    """Figures that cannot be read: words that the vocabulary does not have, ids that are there twice, wrong units."""
+    if not (resolver.root / "rules" / "evidence").is_dir():
+        return
+    try:
+        load_evidence(resolver.root)
+    except RulesError as error:
+        for d in error.diagnostics:
+            if d.rule != QUOTE and d.position is not None:
+                yield Finding("figures", "evidence", d.message, d.position, d.fix or "correct the figure")
 
 
 def figures(resolver: Resolver) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ def run(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> list[F
         *unread.unread(model),
         *documents.examples(resolver, outcomes),
         *documents.figures(resolver),
+        *documents.evidence(resolver),
     ]
     return sorted(
         mark(resolver.root, found), key=lambda f: (f.position.file, f.position.line, f.position.column, f.kind)

@@ -17,6 +17,8 @@ from resolver.load.collect import Collector
 if TYPE_CHECKING:
     from resolver.yaml12 import Document
 
+QUOTE = "quoted figure"
+"""The rule that an arm breaks that quotes what is not there: `check` shows such arms with a request."""
 BESIDE = "arm"
 """The source of a figure beside an arm that names none."""
 
@@ -169,7 +171,7 @@ def _read_arms(document: Document, figures: dict[str, Figure], words: dict[str, 
                 where = document.position(("arms", name, "figures", i))
                 near = nearest(id, list(figures))
                 fix = f"did you mean {near}?" if near else "add it under `evidence`, or to a file of rules/evidence/"
-                collect.fail("figure", f"{name}: there is no figure {id!r}", where, fix)
+                collect.fail(QUOTE, f"{name}: there is no figure {id!r}", where, fix)
 
 
 def _gpus(hardware: str, capability: str) -> int:

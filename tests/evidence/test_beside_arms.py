@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from resolver.analysis import documents
 from resolver.compile import product_root
 from resolver.diagnostics import RulesError
 from resolver.load import profiles, schema
@@ -163,3 +165,13 @@ def test_both_schemas_know_the_same_parts_of_a_figure() -> None:
     setups = [one["properties"]["setup"]["properties"] for one in (figure, beside)]
     assert setups[0].keys() == setups[1].keys()
     assert all(setups[0][name] == setups[1][name] for name in setups[0] if name != "knobs")
+
+
+def test_check_finds_them(tmp_path: Path) -> None:
+    (tmp_path / "rules").symlink_to(ROOT / "rules")
+    (tmp_path / "profiles.yaml").write_text(TEXT.replace("metric: ratio, value: 2", "metric: speed, value: 2", 1))
+    (finding,) = documents.evidence(SimpleNamespace(root=tmp_path))  # type: ignore[arg-type]
+    assert (finding.kind, str(finding.position)) == ("figures", "profiles.yaml:10:9")
+    assert "'speed' is not among the metrics" in finding.message
+    (tmp_path / "profiles.yaml").write_text(TEXT)
+    assert list(documents.evidence(SimpleNamespace(root=tmp_path))) == []  # type: ignore[arg-type]
