@@ -28,8 +28,6 @@ LEFT_OUT: dict[str, str] = {
     "python launch.py serve --profile mtp-long ATTENTION_BACKEND=FLEX_ATTENTION": GPU,
     "python launch.py figures --arm mtp-long-flashinfer-fp8 --plot speed.svg": "needs matplotlib; tests/views draws",
     "python launch.py explain ID": "ID stands for a rule",
-    "python launch.py accept --profile dflash2-long": GPU,
-    "python launch.py serve --switch --profile mtp-long": GPU,
     "python3 -m venv venv": "would hide that no engine is there",
     "venv/bin/python -m pip install vllm==0.31.0": "downloads gigabytes",
     "venv/bin/hf download OWNER/NAME --local-dir models/Qwen3.8-27B-W4A16-AutoRound": "downloads gigabytes",
@@ -45,7 +43,6 @@ LEFT_OUT: dict[str, str] = {
 """Command, as the documents have it, to the reason."""
 LEFT_OUT_BY_START: dict[str, str] = {
     "python launch.py --profile mtp-fast TENSOR_PARALLEL_SIZE=2": GPU,
-    "python launch.py serve --profile mtp-long ATTENTION_BACKEND=": GPU,
     "python launch.py measure": SERVER,
     "python launch.py figures --ledger figures.jsonl": "needs a ledger that `measure` wrote; tests/evidence makes one",
     "curl -s http://127.0.0.1:18020/": SERVER,
