@@ -89,7 +89,7 @@ def values_of(option: str) -> Iterator[Found]:
         from resolver.engine import versions
 
         yield from ((version, f"vLLM {version}") for version in versions(_resolver().root))
-    elif option == "--arm":
+    elif option in ("--arm", "--into"):
         yield from ((a.name, a.help) for a in _resolver().rules.arms.values())
     elif option == "--apply":
         yield from ((n, f"suggestion {n}") for n in ("1", "2", "3"))

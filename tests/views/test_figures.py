@@ -400,3 +400,10 @@ def test_the_ledger_becomes_evidence_from_the_command_line(
     assert said.endswith(f": {first.id}\n")
     with pytest.raises(UsageError, match="nothing in the ledger"):
         run("--into", arm, "--find", "sunshine")
+
+
+def test_arms_are_offered_for_into() -> None:
+    from resolver.cli.complete import candidates
+
+    assert [word for word, _ in candidates(["measure", "--into", "off-huge-k"])] == ["off-huge-kvarn"]
+    assert "--compare" in [word for word, _ in candidates(["figures", "--"])]
