@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from resolver import files
 from resolver.measure.measurement import Measurement
 from resolver.measure.provenance import Provenance
 from resolver.serving.errors import LaunchError
@@ -162,7 +163,7 @@ def read(path: Path) -> Ledger:
         LaunchError: it is there and cannot be read.
     """
     try:
-        with open(path, "rb") as file:
+        with open(files.open_plain(path), "rb") as file:
             _share(file)
             return parse(path, file.read())
     except FileNotFoundError:

@@ -181,5 +181,12 @@ def test_a_ledger_that_cannot_be_used_says_so(tmp_path: Path) -> None:
         assert "--ledger" in caught.value.fix
 
 
+def test_a_ledger_that_waits_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(LaunchError, match="cannot be read"):
+        ledger.read(path)
+
+
 def test_the_default_place_is_the_state_folder(tmp_path: Path) -> None:
     assert ledger.default_path({"LAUNCH_STATE_DIR": str(tmp_path)}) == tmp_path / "figures.jsonl"
