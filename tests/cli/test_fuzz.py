@@ -32,7 +32,7 @@ ENGINE_FLAGS = (
     ("{}",),
     ("--",),
 )
-SLOW = ("check", "doctor", "engines")
+SLOW = ("check", "doctor", "engines", "matrix")
 TEXTS = (
     "",
     "0",
