@@ -45,6 +45,10 @@ class Compared:
         """Differences whose move is larger than any that was seen, or unknown."""
         return [found for found in self.differences if found[2] == UNSEEN or found[2] > self.limit() + PRECISION]
 
+    def mean(self) -> float:
+        """The mean move: what tells two kernels from one that computes something else."""
+        return sum(self.moves) / len(self.moves) if self.moves else 0.0
+
     def at(self, share: float) -> float:
         """The move below which this share of the moves is."""
         ordered = sorted(self.moves)
@@ -80,6 +84,21 @@ def compare(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> Compar
             ours, theirs = lead(a["logprobs"][differs], x, y), lead(b["logprobs"][differs], y, x)
             move = UNSEEN if ours is None or theirs is None else ours + theirs
             out.differences.append((place, differs, move, x, y))
+    return out
+
+
+def compare_forced(given: list[dict[str, Any]], asked: list[dict[str, Any]]) -> Compared:
+    """Compare answers with what their text alone led to, step by step: `asked` as `e2e.engine` writes it."""
+    out = Compared()
+    for item in asked:
+        answer, step = given[item["place"]], item["step"]
+        one = {"tokens": [answer["tokens"][step]], "logprobs": [answer["logprobs"][step]]}
+        found = compare([one], [item])
+        out.answers += found.answers
+        out.same += found.same
+        out.steps += found.steps
+        out.moves += found.moves
+        out.differences += [(item["place"], step, move, x, y) for _, _, move, x, y in found.differences]
     return out
 
 

@@ -114,6 +114,26 @@ class Work:
         for wanted in self.task["answers"]:
             for batch in batches[wanted]:
                 self._answer(batch)
+            if wanted == "crowded":
+                self._force(batches[wanted][0])
+
+    def _force(self, batch: Any) -> None:
+        """Ask for single steps of the answers just given, each from its text alone."""
+        from e2e import workload
+
+        file = self.out / f"answers-{self.name}-{batch.name}.json"
+        given = json.loads(file.read_text(encoding="utf-8"))
+        if len(given) < len(batch.prompts) or not all(answer["tokens"] for answer in given):
+            self.put("skipped", batch="forced", why="not all was answered")
+            return
+        asked = workload.forced(batch, [answer["tokens"] for answer in given])
+        before = counters(self.llm)
+        run = self.stepper.run([list(prompt) for _, _, prompt in asked], 1, logprobs=5, at_once=2)
+        records = [{"place": place, "step": step, "tokens": answer.tokens, "logprobs": answer.logprobs}
+                   for (place, step, _), answer in zip(asked, run.answers.values(), strict=True)]
+        (self.out / f"forced-{self.name}-{batch.name}.json").write_text(json.dumps(records), encoding="utf-8")
+        counted = {key: value - before.get(key, 0) for key, value in counters(self.llm).items()}
+        self.put("answers", batch="forced", asked=len(asked), answered=len(run.answers), with_prefix=0, seconds=0.0, counted=counted)
 
     def _answer(self, batch: Any) -> None:
         begun, before = time.time(), counters(self.llm)

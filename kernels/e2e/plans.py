@@ -67,9 +67,14 @@ ALL = {
         "mtp3-triton-int8": Work(CONTEXTS, COMPARED),
         "off-triton-int8": Work(SLOW, ("mixed",)),
         "mtp3-triton-int8-verify": Work(SLOW, COMPARED),
-        "dflash7-triton-int8": Work(SLOW, ("mixed",)),
+        "dflash7-triton-int8-verify": Work(SLOW, ("mixed",)),
         "tight-custom-int8": Work((), ("crowded",)),
         "spoiled-custom-int8": Work((), ("mixed", "residues"), spoil=0.02),
     }, "served-custom-int8", boot_wait=120.0, reserve=110.0),
+    "rest": Plan({
+        "dflash7-triton-int8": Work(SLOW, ("mixed",)),
+        "tight-custom-int8": Work((), ("crowded",)),
+        "mtp3-custom-int8": Work((), ("crowded",)),
+    }, boot_wait=70.0, reserve=30.0),
 }
 assert all(name in launches.ALL for plan in ALL.values() for name in plan.engines)

@@ -22,6 +22,8 @@ PAIRS = (
     ("mtp3-custom-bf16", "mtp3-flash-bf16"),
     ("off-custom-int8", "off-triton-int8"),
     ("dflash7-custom-int8", "dflash7-triton-int8"),
+    ("dflash7-triton-int8-verify", "dflash7-triton-int8"),
+    ("dflash7-custom-int8", "dflash7-triton-int8-verify"),
     ("mtp7-custom-int8", "mtp3-custom-int8"),
     ("tight-custom-int8", "mtp3-custom-int8"),
     ("spoiled-custom-int8", "mtp3-triton-int8"),
@@ -87,6 +89,11 @@ def first_tokens(found: list[dict[str, Any]]) -> list[str]:
     return table(("s cold / warm (tokens cached)", *(f"{context:,}" for context in contexts)), rows)
 
 
+def moves(result: compare.Compared) -> str:
+    """How far leads moved where both chose alike."""
+    return f"{result.mean():.4f} / {result.at(0.99):.4f} / {result.limit():.4f}"
+
+
 def answers(folder: Path) -> list[str]:
     """Every pair, every batch."""
     rows = []
@@ -97,16 +104,21 @@ def answers(folder: Path) -> list[str]:
             except FileNotFoundError:
                 continue
             rows.append([ours, theirs, batch, f"{result.same} of {result.answers}", f"{result.steps:,}",
-                         f"{result.at(0.5):.4f} / {result.at(0.99):.4f} / {result.limit():.4f}",
+                         moves(result),
                          max((move for _, _, move, _, _ in result.differences), default=None), len(result.unexplained())])
     for path in sorted(folder.glob("answers-*-residues.json")):
         name = path.name.removeprefix("answers-").removesuffix("-residues.json")
         result = compare.compare(compare.read(folder, name, "residues"), compare.read(folder, name, "residues-again"))
         rows.append([name, "itself, from the prefix cache", "residues", f"{result.same} of {result.answers}", f"{result.steps:,}",
-                     f"{result.at(0.5):.4f} / {result.at(0.99):.4f} / {result.limit():.4f}",
+                     moves(result),
+                     max((move for _, _, move, _, _ in result.differences), default=None), len(result.unexplained())])
+    for path in sorted(folder.glob("forced-*-crowded.json")):
+        name = path.name.removeprefix("forced-").removesuffix("-crowded.json")
+        result = compare.compare_forced(compare.read(folder, name, "crowded"), json.loads(path.read_text(encoding="utf-8")))
+        rows.append([name, "its text alone", "crowded", f"{result.same} of {result.answers}", f"{result.steps:,}", moves(result),
                      max((move for _, _, move, _, _ in result.differences), default=None), len(result.unexplained())])
     rows = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in rows]
-    return table(("launch", "against", "batch", "same answers", "equal steps", "moves where equal: median / 99 % / largest",
+    return table(("launch", "against", "batch", "same answers", "equal steps", "moves where equal: mean / 99 % / largest",
                   "largest move at a first difference", "not explained"), rows)
 
 

@@ -60,6 +60,23 @@ def crowded(block: int) -> Batch:
     return Batch("crowded", tuple(text(3000 + number, block - 26) for number in range(8)), 3 * block, 8)
 
 
+FORCED = 12
+"""Steps of each answer that are asked for again."""
+
+
+def forced(batch: Batch, tokens: list[list[int]]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """For steps spread over each answer: (prompt's place, step, the prompt with the answer up to that step).
+
+    What a request that was turned out and taken in again goes on with must be what its text alone leads to.
+    """
+    out = []
+    for place, (prompt, answer) in enumerate(zip(batch.prompts, tokens, strict=True)):
+        for number in range(FORCED):
+            step = (2 * number + 1) * len(answer) // (2 * FORCED)
+            out.append((place, step, (*prompt, *answer[:step])))
+    return out
+
+
 def long_ones(count: int = 8) -> Batch:
     """Long prompts, four at once, each followed by its own beginning: decodes of very unlike lengths replay one graph."""
     lengths = [30_000, 900, 17_000, 200, 24_000, 5_000, 12_000, 60][:count]

@@ -68,3 +68,17 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "1 of 1 answers the same" in capsys.readouterr().out
     assert compare.main([str(tmp_path), "a", "c"]) == 1
     assert "not explained: prompt 0, step 1: 5 against 7" in capsys.readouterr().out
+
+
+def test_steps_that_were_asked_for_again_from_their_text() -> None:
+    given = [answer(SURE, {5: -1.0, 6: -1.1}, SURE)]
+    again = [
+        {"place": 0, "step": 0, **answer({1: -0.1, 2: -3.25})},
+        {"place": 0, "step": 1, **answer({6: -1.0, 5: -1.05})},
+        {"place": 0, "step": 2, **answer({9: -0.1, 8: -3.0})},
+    ]
+    found = compare.compare_forced(given, again)
+    assert (found.answers, found.same) == (3, 1)
+    assert found.moves == pytest.approx([0.25])
+    assert [(place, step) for place, step, *_ in found.differences] == [(0, 1), (0, 2)]
+    assert [step for _, step, *_ in found.unexplained()] == [2]

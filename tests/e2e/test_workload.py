@@ -43,6 +43,16 @@ def test_the_crowd_outgrows_its_pages() -> None:
     assert min(grown) >= 3
 
 
+def test_steps_of_an_answer_are_asked_from_its_text() -> None:
+    batch = workload.crowded(816)
+    tokens = [[place] * batch.tokens for place in range(len(batch.prompts))]
+    asked = workload.forced(batch, tokens)
+    assert len(asked) == len(batch.prompts) * workload.FORCED
+    for place, step, prompt in asked:
+        assert prompt == (*batch.prompts[place], *[place] * step)
+    assert max(step for _, step, _ in asked) > 0.9 * batch.tokens
+
+
 def test_an_engine_that_died_holds_up_nobody(tmp_path: Path) -> None:
     names = ("a", "b")
     a, b = (turns.Turns(tmp_path, name, names, time.time() + 30) for name in names)
