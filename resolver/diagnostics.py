@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Severity = Literal["error", "refuse", "warn", "note"]
+LONGEST = 240
+"""Characters of a word that a message still shows whole: a path of a user is shorter."""
+_LONG_WORD = re.compile(rf"\S{{{LONGEST + 1},}}")
+
+
+def short(text: str) -> str:
+    """The text with its overlong words cut: the first 60 characters of each, and how many there were."""
+    if len(text) <= LONGEST:
+        return text
+    return _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters)", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,7 @@ class Cause:
     origin: str
 
     def __str__(self) -> str:
-        shown = "(not shown)" if self.text is None else self.text if self.text else '""'
+        shown = "(not shown)" if self.text is None else short(self.text) if self.text else '""'
         between = " " if self.knob == "--" else "="  # engine flags stand after `--`; all else is a knob
         return f"{self.knob}{between}{shown} ({self.origin})"
 
@@ -47,6 +58,12 @@ class Diagnostic:
     origins: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     details: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if len(self.message) > LONGEST:
+            object.__setattr__(self, "message", short(self.message))
+        if self.fix and len(self.fix) > LONGEST:
+            object.__setattr__(self, "fix", short(self.fix))
 
     def as_json(self) -> dict[str, Any]:
         """Plain data for JSON; absent parts are left out."""
@@ -82,9 +99,9 @@ class UsageError(Exception):
     """The command line or a batch request cannot be used: what is wrong, and the fix."""
 
     def __init__(self, message: str, fix: str | None = None) -> None:
-        self.message = message
-        self.fix = fix
-        super().__init__(message)
+        self.message = short(message)
+        self.fix = fix and short(fix)
+        super().__init__(self.message)
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str | None:

@@ -19,6 +19,7 @@ OFF = ("0", "false", "no", "off")
 _DIGITS = re.compile(r"[0-9]{1,18}\Z")
 _DECIMAL = re.compile(r"([0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12})\Z")
 
+ONE_LINE = "give the key alone, as one line"
 FREE_TYPES = frozenset({"text", "path", "words", "secret", "host", "ignored"})
 """Types that allow any text: nothing to check, so no validator is loaded for them, and nothing of them is kept on disk."""
 
@@ -113,6 +114,10 @@ def read_text(knob: Knob, text: str) -> Reading:
         return _bad(knob, "holds a NUL byte, which no command line can carry")
     if not text.isascii() and not _is_text(text, knob.type == "path"):
         return _bad(knob, "is not valid text")
+    if knob.secret and text.strip(" \t\r\n") != text:
+        return _bad(knob, "has blanks or a line break around it, which no client can send", ONE_LINE)
+    if knob.secret and ("\n" in text or "\r" in text):
+        return _bad(knob, "holds a line break, which no client can send", ONE_LINE)
     if knob.type in FREE_TYPES:
         return Reading(GIVEN, value_of(knob, text), None if knob.secret else text)
     import cerberus
@@ -126,7 +131,7 @@ def read_text(knob: Knob, text: str) -> Reading:
     return _bad(knob, said)
 
 
-def _bad(knob: Knob, said: str) -> Reading:
+def _bad(knob: Knob, said: str, fix: str | None = None) -> Reading:
     wanted = (
         f"allowed: {', '.join(knob.allowed)}"
         if knob.allowed
@@ -138,7 +143,7 @@ def _bad(knob: Knob, said: str) -> Reading:
         wanted += (
             f", from {knob.minimum} to {knob.maximum}" if knob.maximum is not None else f", {knob.minimum} or more"
         )
-    return Reading(UNSET, *_default(knob), problem=said, fix=wanted)
+    return Reading(UNSET, *_default(knob), problem=said, fix=fix or wanted)
 
 
 def _default(knob: Knob) -> tuple[Value, str | None]:

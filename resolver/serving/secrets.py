@@ -13,6 +13,8 @@ from resolver import files
 from resolver.serving.errors import LaunchError
 
 VARIABLE, FILE = "VLLM_API_KEY", "api_key.txt"
+MARK = b"\xef\xbb\xbf"
+"""The byte-order mark that some editors put in front of a text."""
 LONGEST = 64 << 10
 """Bytes: more is no key, and no variable holds it."""
 
@@ -46,13 +48,15 @@ class Secret:
 
 
 def read_key_file(path: Path) -> Secret | None:
-    """Return the key in a file, trailing line breaks dropped; None when there is no such file.
+    """Return the key in a file; None when there is no such file.
+
+    Dropped are a byte-order mark and the blanks and line breaks around the key, Windows' own too: no client could send them.
 
     Raises:
-        LaunchError: the file is there and cannot be read, or holds what no variable can hold.
+        LaunchError: the file is there and cannot be read, holds more than one line, or what no variable can hold.
     """
     try:
-        raw = files.read_bytes(path, largest=LONGEST).rstrip(b"\n")
+        raw = files.read_bytes(path, largest=LONGEST).removeprefix(MARK).strip(b" \t\r\n")
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -63,6 +67,12 @@ def read_key_file(path: Path) -> Secret | None:
     if b"\0" in raw:
         raise LaunchError(
             f"{path} holds a zero byte, which no environment variable can hold", "write the key into it as plain text"
+        )
+    lines = len(raw.splitlines())
+    if lines > 1:
+        raise LaunchError(
+            f"{path} holds {lines} lines, and a key with a line break in it can be sent by no client",
+            "write the key into it as one line",
         )
     return Secret(os.fsdecode(raw))
 

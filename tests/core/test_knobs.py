@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resolver.diagnostics import Position
+from resolver.diagnostics import Cause, Diagnostic, Position, UsageError, short
 from resolver.knobs import EMPTY, GIVEN, UNSET, KnobTable, read_text
 from resolver.model import Knob
 from tests.matrix import strategies
@@ -39,7 +39,7 @@ BAD = {
     "json": ["{", "[1,]", "'a'", "nul", "[" * 100_000],
     "text": ["\0", "\ud800", "\udcff"],
     "path": ["\0", "\ud800", "\udfff"],
-    "secret": ["\0"],
+    "secret": ["\0", "k\r", " k", "a\nb"],
 }
 
 
@@ -105,3 +105,24 @@ def test_no_secret_or_free_text_is_kept() -> None:
     for which in product().rules.knobs.values():
         table.read(which.name, "sk-PLANTED")
     assert all(table.knobs[name].type not in ("secret", "words", "text", "path", "host") for name, _ in table.kept)
+
+
+@pytest.mark.parametrize("text", ["key\r", "key\n", " key", "key\t", "two\nlines", "two\r\nlines"])
+def test_a_secret_that_no_client_can_send_is_bad_and_is_not_shown(text: str) -> None:
+    reading = read_text(knob("secret"), text)
+    assert reading.problem
+    assert reading.fix == "give the key alone, as one line"
+    assert text not in reading.problem
+    assert read_text(knob("secret"), "two words").problem is None
+
+
+def test_an_overlong_value_is_cut_in_every_message() -> None:
+    long = "x" * 5000
+    said = Diagnostic(
+        "refuse", "a", f"MODEL=/{long} is not there", f"remove /{long}", None, (Cause("MODEL", long, "a test"),)
+    )
+    for text in (said.message, said.fix or "", str(said.causes[0]), str(UsageError(f"no {long}"))):
+        assert "(500" in text and "characters)" in text
+        assert len(text) < 200
+    assert short("y " * 1000) == "y " * 1000
+    assert short("z" * 240) == "z" * 240

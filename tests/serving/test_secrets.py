@@ -20,19 +20,36 @@ KEY = "sk-do-not-show-me"
         (KEY, KEY),
         (KEY + "\n", KEY),
         (KEY + "\n\n\n", KEY),
-        (" a b \n", " a b "),
-        ("a\nb\n", "a\nb"),
-        (KEY + "\r\n", KEY + "\r"),
+        (" a b \n", "a b"),
+        (KEY + "\r\n", KEY),
+        ("\ufeff" + KEY + "\r\n", KEY),
+        ("\t" + KEY + " ", KEY),
         ("", ""),
         ("\n\n", ""),
-        ("  \n", "  "),
+        ("\ufeff\r\n", ""),
+        ("  \n", ""),
     ],
 )
-def test_trailing_line_breaks_are_dropped_and_nothing_else(tmp_path: Path, text: str, key: str) -> None:
+def test_a_mark_blanks_and_line_breaks_around_the_key_are_dropped_and_nothing_else(
+    tmp_path: Path, text: str, key: str
+) -> None:
     file = tmp_path / "api_key.txt"
     file.write_bytes(text.encode())
     assert secrets.with_key({}, file) == {"VLLM_API_KEY": key}
     assert secrets.holds_key(file) is bool(key)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"), [(f"{KEY}\nother\n", 2), (f"{KEY}\r\n\r\nother\r\n", 3), (f"{KEY}\rother", 2)]
+)
+def test_several_lines_are_no_key(tmp_path: Path, text: str, lines: int) -> None:
+    file = tmp_path / "api_key.txt"
+    file.write_bytes(text.encode())
+    with pytest.raises(LaunchError, match=f"holds {lines} lines") as error:
+        secrets.with_key({}, file)
+    assert error.value.fix == "write the key into it as one line"
+    assert KEY not in f"{error.value} {error.value.fix}"
+    assert secrets.holds_key(file) is None
 
 
 def test_bytes_that_are_no_text_arrive_as_they_are(tmp_path: Path) -> None:
