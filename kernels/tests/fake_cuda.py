@@ -14,7 +14,7 @@ for name in ("vllm._C_stable_libtorch", "vllm._C", "vllm._moe_C_stable_libtorch"
              "vllm.vllm_flash_attn._vllm_fa2_C", "vllm.vllm_flash_attn._vllm_fa3_C"):
     sys.modules[name] = types.ModuleType(name)
 
-if sys.argv[1] in ("layer", "forward"):
+if sys.argv[1] in ("layer", "forward", "sampler"):
     # vLLM hides triton where it finds no GPU driver; here its kernels are wanted, in the interpreter.
     found = types.ModuleType("vllm.triton_utils.importing")
     found.HAS_TRITON = True  # type: ignore[attr-defined]

@@ -51,6 +51,12 @@ def test_the_prefill_switch_overrides_both_backends(site: Path) -> None:
     assert "splitverify" in paths["FLASH_ATTN"] and "splitverify" in paths["TRITON_ATTN"]
 
 
+def test_the_sampler_is_ours_when_asked_for(site: Path) -> None:
+    """vLLM's sampler looks its kernel up in its module, where ours then stands before it; once, however often it loads."""
+    assert child(site, "sampler", {}, SPLITVERIFY_SAMPLER="1") == dict(ours=True, once=True)
+    assert child(site, "sampler", {}) == dict(ours=False, once=True)
+
+
 @pytest.mark.parametrize("switch", [dict(VLLM_SPEC_DECODE_ATTN_QMAX="99"), dict(VLLM_PREFILL_ATTN="int4")])
 def test_a_wrong_switch_turns_it_off(site: Path, switch: dict[str, str]) -> None:
     paths = child(site, "plugins", {"cuda": True}, VLLM_SPEC_DECODE_ATTN="1", **switch)["paths"]

@@ -126,6 +126,13 @@ def main() -> None:
                 paths[name] = None
         result: Any = dict(paths=paths, off=plugin.why_off(), transformers=transformers.__version__,
                            kernels_is_ours="kernels" in sys.modules and "splitverify" in str(sys.modules["kernels"]))
+    elif command == "sampler":
+        import splitverify.plugin as plugin
+        from vllm.v1.sample.ops import topk_topp_sampler
+
+        found = topk_topp_sampler.apply_top_k_top_p_triton
+        plugin.register()
+        result = dict(ours=hasattr(found, "__wrapped__"), once=found is topk_topp_sampler.apply_top_k_top_p_triton)
     elif command == "select":
         result = [selected(**{**a, "dtype": getattr(torch, a.get("dtype", "bfloat16"))}) for a in arguments]
     else:

@@ -47,7 +47,14 @@ def register() -> list[str]:
         return []
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
 
-    from splitverify.plugin.switches import fa2_fp8_wanted, int8_layout, prefill_scores, query_max, verify_path_wanted
+    from splitverify.plugin.switches import (
+        fa2_fp8_wanted,
+        int8_layout,
+        prefill_scores,
+        query_max,
+        sampler_wanted,
+        verify_path_wanted,
+    )
 
     try:
         query_max(), int8_layout(), prefill_scores()
@@ -63,5 +70,12 @@ def register() -> list[str]:
     if ours_inside:
         register_backend(AttentionBackendEnum.TRITON_ATTN, TRITON)
         taken.append("TRITON_ATTN")
+    if sampler_wanted():
+        from splitverify.plugin.sampler import install
+
+        if install():
+            taken.append("top-k and top-p")
+        else:
+            logger.warning("splitverify leaves top-k and top-p to vLLM: it has no kernel of that name to stand before")
     logger.info("splitverify serves %s", ", ".join(taken))
     return taken

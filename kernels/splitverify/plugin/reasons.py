@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Why the backend refuses a configuration: records in ``overlay.json``, evaluated here.
 
-The file is the one source: ``validate_configuration`` answers with its sentences, and whoever computes a launch may read
-the same records before an engine is started.
+The file is the one source: ``validate_configuration`` answers with its sentences, and the launcher's overlay of this plugin
+is made from the same records (``python -m tools.plugin_overlay`` in the launcher's repository), so that a launch is refused
+for the same reason, with the same fix, before an engine is started.
 """
 
 from __future__ import annotations
@@ -42,5 +43,5 @@ def refusals(facts: Mapping[str, Any]) -> list[str]:
     for guard in overlay()["guards"]:
         when = guard["when"]
         if all(name in facts and holds(condition, facts[name]) for name, condition in when.items()):
-            fired.append(f"{guard['refuse']} [{guard['id']}]")
+            fired.append(f"{guard['refuse']}: {guard['fix']} [{guard['id']}]")
     return fired

@@ -22,6 +22,11 @@ def fa2_fp8_wanted() -> bool:
     return _on("FA2_FP8KV")
 
 
+def sampler_wanted() -> bool:
+    """SPLITVERIFY_SAMPLER: top-k and top-p of the native sampler by our kernel."""
+    return _on("SPLITVERIFY_SAMPLER")
+
+
 def query_max() -> int:
     """VLLM_SPEC_DECODE_ATTN_QMAX: most query tokens a request on the verify path, 16 unless given.
 
