@@ -14,7 +14,8 @@ from tests.docs.run import fresh_copy, ran, unwrapped
 MAY_REFUSE = ("resolve", "doctor", "fit", "check", "explain", "diff")
 """Commands whose answer may be no, or not the same: their exit status is 0 or 1."""
 ALL = [command for document in documents() for command in commands(document)]
-RUN = [command for command in ALL if reason(command.text) is None]
+RUN = list({command.text: command for command in reversed(ALL) if reason(command.text) is None}.values())[::-1]
+"""Each once, where it stands first; one whose output is shown stands first in README."""
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,11 @@ def test_commands_are_marked_as_such() -> None:
             if block.language not in ("sh", "console"):
                 hidden = [line for line in block.lines if re.match(r"\s*(\$ |python3? |make |pip |\. )", line)]
                 assert hidden == [], f"{document}:{block.line}: mark the block as sh"
+
+
+def test_shown_output_is_compared() -> None:
+    compared = {id(command) for command in RUN}
+    assert [command.text for command in ALL if command.shown is not None and id(command) not in compared] == []
 
 
 def test_the_documents_have_commands() -> None:
