@@ -69,7 +69,10 @@ def main() -> int:
             text = path.read_text(encoding="utf-8")
             for command in commands(name):
                 if command.shown is not None:
-                    _, printed = ran(command, place, Path(folder) / "cache")
+                    status, printed = ran(command, place, Path(folder) / "cache")
+                    if status > 1:
+                        print(f"{name}:{command.line}: {command.text} ends with {status}, so nothing is renewed")
+                        return 1
                     if unwrapped(printed) != unwrapped(command.shown):
                         old = f"$ {command.text}\n{command.shown}"
                         text = text.replace(old, f"$ {command.text}\n{printed.strip(chr(10))}")
