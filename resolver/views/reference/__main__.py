@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from resolver.cli.start import guarded
 from resolver.compile import open_resolver
 from resolver.resolve import Resolver
 from resolver.views import fit_boots, hazards
@@ -73,4 +74,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(guarded(lambda: main(sys.argv[1:])))
