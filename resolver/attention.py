@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from resolver.attention_facts import attention_facts
 from resolver.causes import causes
 from resolver.diagnostics import Diagnostic, nearest
 from resolver.engine import Engine
@@ -71,7 +72,9 @@ def unserved(resolution: Resolution) -> Iterator[Diagnostic]:
         yield unknown
         return
     for whose, case in cases(resolution):
-        verdict = judge(resolution.engine, case)
+        said = list(_said_by_the_backend(resolution, whose, case))
+        yield from said
+        verdict = None if said else judge(resolution.engine, case)
         if verdict is None or verdict.served:
             continue
         because = f" ({'; '.join(verdict.reasons)})" if verdict.reasons else ""
@@ -86,6 +89,22 @@ def unserved(resolution: Resolution) -> Iterator[Diagnostic]:
             arm.position if arm else None,
             causes=causes(resolution, iter(_ASKED_BY)),
         )
+
+
+def _said_by_the_backend(resolution: Resolution, whose: str, case: Case) -> Iterator[Diagnostic]:
+    """What a plugin's backend would answer vLLM, said before vLLM asks."""
+    records = [r for r in resolution.engine.refusals if r.backend == case.backend]
+    facts = attention_facts(resolution, case) if records else {}
+    for record in records:
+        if record.fires(facts):
+            yield Diagnostic(
+                "refuse",
+                record.id,
+                f"{case.backend} for {whose}: {record.refuse}",
+                record.fix,
+                record.position,
+                causes=causes(resolution, iter(_ASKED_BY)),
+            )
 
 
 def _fix(resolution: Resolution, case: Case, verdict: Verdict) -> str:

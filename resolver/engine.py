@@ -11,6 +11,7 @@ from typing import Any
 
 from resolver import files
 from resolver.diagnostics import Diagnostic, Position, RulesError, UsageError, nearest
+from resolver.engine_refusals import Refusal, read_refusals
 
 DEFAULT_VERSION = "0.31.0"
 _INT_TYPES = frozenset({"int", "optional_int", "human_int", "optional_human_int", "human_int_or_auto"})
@@ -35,7 +36,8 @@ class Attention:
 
 @dataclass(frozen=True, eq=False)
 class Engine:
-    """What the engine reads. `brought_by` names the overlay behind a choice or variable that stock vLLM does not have."""
+    """What the engine reads. `brought_by` names the overlay behind a choice or variable that stock vLLM does not have;
+    `refusals` are what the backends of plugins say of themselves."""
 
     name: str
     version: str
@@ -45,6 +47,7 @@ class Engine:
     attention: tuple[Attention, ...] | None
     brought_by: Mapping[str, str] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    refusals: tuple[Refusal, ...] = ()
 
     @cached_property
     def spellings(self) -> dict[str, str]:
@@ -154,8 +157,9 @@ def load_engine(root: Path, name: str) -> Engine:
     table = data.get("attention")
     rows = None if table is None else [_row(r) for r in table["rows"]]
     brought: dict[str, str] = {}
+    refusals: list[Refusal] = []
     for path in extra:
-        _lay(root, path, data["version"], flags, variables, rows, brought)
+        refusals += _lay(root, path, data["version"], flags, variables, rows, brought)
     return Engine(
         name,
         data["version"],
@@ -165,6 +169,7 @@ def load_engine(root: Path, name: str) -> Engine:
         None if rows is None else tuple(rows),
         brought,
         data["configs"],
+        tuple(refusals),
     )
 
 
@@ -182,7 +187,8 @@ def _lay(
     variables: set[str],
     rows: list[Attention] | None,
     brought: dict[str, str],
-) -> None:
+) -> list[Refusal]:
+    """Lay an overlay over what stock vLLM has; returns what its backends refuse."""
     from resolver.load import schema
     from resolver.yaml12 import read
 
@@ -207,8 +213,9 @@ def _lay(
     for variable in brings.get("variables", {}):
         variables.add(variable)
         brought[variable] = data["overlay"]
+    refusals = read_refusals(document)
     if rows is None:
-        return
+        return refusals
     for item in brings.get("attention", ()):
         for capability in item["capability"]:
             for causal in item["causal"]:
@@ -223,3 +230,4 @@ def _lay(
                         {},
                     )
                 )
+    return refusals
