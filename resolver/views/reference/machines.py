@@ -84,6 +84,10 @@ def engines_page(links: Links) -> list[str]:
             )
             for a in brings.get("attention", [])
         ]
+        rows_ += [
+            (f"refuses {code(r['backend'])}", f"{plain(r['refuse'])}: {plain(r['fix'])}")
+            for r in brings.get("refusals", [])
+        ]
         out += table(("", ""), rows_)
     return out
 
