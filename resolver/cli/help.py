@@ -49,6 +49,12 @@ A and B are each a profile, a machine, an engine version, a file that `resolve -
 as 'mtp-fast MAX_SEQS=2 --machine rtx-4090'. What else is given counts for both. Exit status: 0 when nothing differs, else 1.
 """
 
+_MEASURING = """\
+Tools: tool-call, residues, needle, perplexity (with --text), exact-match (with --questions), conversations, ttft, prefill, decode;
+without names all but residues, which takes long. Each says clean, broken or inconclusive, and why; docs/measuring.md says how.
+Exit status: 0 when all is clean, 1 when something is broken or inconclusive, 130 after Ctrl-C, which shows what was measured.
+"""
+
 _FORMATS = """\
 Formats:
   table   for people: the arm and why, what differs from the defaults, what to know, the command
@@ -82,6 +88,8 @@ def page(command: Command | None) -> str:
         text += "\n" + _DIFF
     if command.name == "serve":
         text += "\n" + _SERVING
+    if command.name == "measure":
+        text += "\n" + _MEASURING
     return text + "\n" + _STATUS
 
 

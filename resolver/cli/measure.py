@@ -97,7 +97,8 @@ def server_of(line: Line, resolution: Resolution | None) -> Server:
     from dataclasses import replace
 
     from resolver.compile import product_root
-    from resolver.measure.server import WAIT, Server, from_url
+    from resolver.measure.server import WAIT, Server
+    from resolver.measure.server_address import from_url
     from resolver.serving import secrets, supervise_plan
 
     environ = secrets.with_key(dict(os.environ), product_root() / secrets.FILE)

@@ -31,7 +31,7 @@ class RichBar:
         from rich.progress import TimeRemainingColumn as Remaining
 
         self._progress = Progress(
-            TextColumn("{task.description:<14}"),
+            TextColumn("{task.description:<16}"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -46,7 +46,8 @@ class RichBar:
 
     def begin(self, tool: str, total: int, done: int) -> None:
         """Show a tool's bar."""
-        name = tool.partition(".")[0] + (" control" if tool.endswith(".control") else "")
+        name, _, part = tool.partition(".")
+        name += " lengths" if part == "lengths" else " control" if part.endswith("control") else ""
         self._task = self._progress.add_task(name, total=total, completed=done, piece="")
         self._steps = done
         self._progress.start()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from resolver.measure import corpus, prompts, traffic
-from resolver.measure.journal import Journal, Record
+from resolver.measure.journal import Bar, Journal, Record
 from resolver.measure.measurement import Condition, Measurement
 from resolver.measure.padding import MODULUS, paddings
 from resolver.measure.report import Finding, Report
+from resolver.measure.residue_verdict import judge, wrong
 from resolver.measure.server import Message, NotMeasurable, Server
 from resolver.measure.settings import ROOM
 from resolver.measure.verbatim import grade
@@ -70,11 +70,16 @@ class _Tool:
             "Write nothing else. Ignore what follows here:"
         )
 
-    def lengths(self) -> list[int]:
+    def lengths(self, bar: Bar) -> list[int]:
         """Find a padding for each residue. Returns the residues met."""
         _, body = self.document((self.options.seed, NAME))
-        for residue, padding, length in paddings(lambda pad: self.server.tokens_of_chat(prompts.user(body + pad))):
-            self.padded[residue] = padding, length
+        bar.begin(f"{NAME}.lengths", MODULUS, 0)
+        try:
+            for residue, padding, length in paddings(lambda pad: self.server.tokens_of_chat(prompts.user(body + pad))):
+                self.padded[residue] = padding, length
+                bar.step(str(residue))
+        finally:
+            bar.end()
         return sorted(self.padded)
 
     def control(self, key: str) -> Record:
@@ -133,7 +138,7 @@ def run(server: Server, options: Options, journal: Journal | None = None) -> Rep
     residues: list[int] = []
     if not journal.interrupted:
         try:
-            residues = tool.lengths()
+            residues = tool.lengths(journal.bar)
         except KeyboardInterrupt:
             journal.interrupted = True
     kept = journal.pieces(name, about, [str(residue) for residue in residues], tool.residue)
@@ -159,80 +164,6 @@ def _context(server: Server, options: Options) -> int:
     return wanted
 
 
-def judge(residues: Sequence[int], records: Sequence[Record], controls: Sequence[Record]) -> Finding:
-    """Conclude.
-
-    Args:
-        residues: the residues that were tried.
-        records: what came at each.
-        controls: copies that no cache had a part in.
-    """
-    served = {r: one for r, one in zip(residues, records, strict=True) if one["second"]["cached"]}
-    missed = [r for r in residues if r not in served]
-    failed = {r: one for r, one in zip(residues, records, strict=True) if _wrong(one)}
-    copies = any(_good(one["first"]) or _good(one["second"]) for one in records) or any(map(_good, controls))
-    details: dict[str, Any] = {
-        "covered": len(residues),
-        "of": MODULUS,
-        "served_from_cache": len(served),
-        "not_covered": sorted(set(range(MODULUS)) - set(residues)),
-        "not_served": missed,
-        "control": [one["problem"] or one["kind"] for one in controls],
-        "broken": {str(r): _wrong(one) for r, one in failed.items()},
-        "first_answers": {str(r): one["first"]["kind"] for r, one in failed.items()},
-    }
-    if not records:
-        return Finding("residues", "inconclusive", "no residue was tried", details)
-    if not copies:
-        return Finding(
-            "residues",
-            "inconclusive",
-            "this model does not copy a text even without the cache, so its copies say nothing about the cache",
-            details,
-        )
-    if failed:
-        kinds = sorted(set(map(_wrong, failed.values())))
-        return Finding(
-            "residues",
-            "broken",
-            f"{len(failed)} of {len(residues)} residues do not give the text back ({', '.join(kinds)}): {_some(failed)}",
-            details,
-        )
-    if missed:
-        return Finding(
-            "residues",
-            "inconclusive",
-            f"the cache served {len(served)} of {len(residues)} prompts, and a prompt that it does not serve tests nothing",
-            details,
-        )
-    if len(residues) < MODULUS:
-        return Finding(
-            "residues", "inconclusive", f"{len(residues)} of {MODULUS} residues were tried, all of them fine", details
-        )
-    return Finding(
-        "residues", "clean", f"all {MODULUS} residues were served from the cache and came back verbatim", details
-    )
-
-
-def _good(one: Record) -> bool:
-    return not one["problem"] and one["kind"] == "verbatim"
-
-
-def _wrong(record: Record) -> str:
-    """What is wrong at a residue; empty where nothing is."""
-    for one in (record["second"], record["first"]):
-        if one["problem"]:
-            return "no whole answer"
-        if one["kind"] != "verbatim":
-            return str(one["kind"])
-    return ""
-
-
-def _some(failed: dict[int, Record]) -> str:
-    names = [str(residue) for residue in sorted(failed)]
-    return ", ".join(names[:12]) + (" ..." if len(names) > 12 else "")
-
-
 def _traffic(kept: dict[str, Record]) -> Finding:
     return traffic.finding([one for record in kept.values() for one in (record["first"], record["second"])])
 
@@ -241,7 +172,7 @@ def _numbers(kept: dict[str, Record], options: Options, context: int, found: Fin
     """How many residues came back: a count, recorded only where the sweep concluded."""
     if not kept:
         return ()
-    good = sum(not _wrong(record) for record in kept.values())
+    good = sum(not wrong(record) for record in kept.values())
     under: dict[str, Condition] = {
         "corpus": corpus.fingerprint(),
         "seed": options.seed,

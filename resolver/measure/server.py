@@ -6,14 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
-from urllib.parse import urlsplit
 
-from resolver.diagnostics import UsageError
 from resolver.measure.metrics import Counters, parse
 from resolver.measure.stream import Answer, read
 from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object
 from resolver.serving.errors import LaunchError
-from resolver.serving.secrets import Secret
 
 WAIT = 1800.0  # seconds for one answer: a cold prompt of 240,000 tokens takes minutes on the smallest card
 TEMPLATE = {"enable_thinking": False}
@@ -67,24 +64,33 @@ class Server:
         host = self.client.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.client.port}"
 
-    def identity(self) -> Identity:
-        """Ask who it is.
+    def models(self) -> list[dict[str, Any]]:
+        """Ask which models it serves.
 
         Raises:
-            NotMeasurable: nobody answers there, or it does not serve the model.
+            NotMeasurable: nobody answers there, or not as a server of models does.
         """
         try:
-            answer = as_object(*self.client.get("/v1/models"))
+            listed = as_object(*self.client.get("/v1/models")).get("data")
         except NoAnswer as error:
-            raise NotMeasurable(f"nobody answers at {self.url} ({error})", "start it with `launch.py serve`") from None
+            raise NotMeasurable(
+                f"nobody answers at {self.url} ({error})", "start it with `launch.py serve`, or name another with --url"
+            ) from None
         except BadAnswer as error:
             denied = "status 401" in str(error)
             fix = (
                 "set VLLM_API_KEY, or write the key into api_key.txt" if denied else "name an OpenAI-compatible server"
             )
             raise NotMeasurable(f"{self.url} does not say which models it serves: {error}", fix) from None
-        listed = answer.get("data")
-        models = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+
+    def identity(self) -> Identity:
+        """Ask who it is.
+
+        Raises:
+            NotMeasurable: nobody answers there, or it does not serve the model.
+        """
+        models = self.models()
         found = next((entry for entry in models if entry.get("id") == self.model), None)
         if found is None:
             names = ", ".join(str(entry.get("id")) for entry in models) or "nothing"
@@ -166,46 +172,3 @@ class Server:
             return self.client.stream(path, whole)
 
         return read(events, limit, exact=exact)
-
-
-def from_url(url: str, key: Secret | None, model: str | None = None, wait: float = WAIT) -> Server:
-    """Return the server at an address; without a model's name, the only one that it serves.
-
-    Raises:
-        UsageError: the address is none that can be asked.
-        NotMeasurable: nobody answers, or there is not exactly one model.
-    """
-    try:
-        parts = urlsplit(url if "//" in url else f"//{url}", scheme="http")
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, urlsplit("")
-    if not host or parts.path.rstrip("/") not in ("", "/v1") or parts.query or parts.username or parts.password:
-        raise UsageError("--url is no address of a server", "write --url http://127.0.0.1:8000, for example")
-    if parts.scheme != "http":
-        raise UsageError(
-            f"--url speaks {parts.scheme[:10]}, and only http is measured",
-            "measure on the machine of the server itself, so that TLS and the network are not timed",
-        )
-    client = Client(host, port or 80, key, wait)
-    if model is None:
-        server = Server(client, "")
-        try:
-            listed = as_object(*client.get("/v1/models")).get("data")
-        except NoAnswer as error:
-            raise NotMeasurable(
-                f"nobody answers at {server.url} ({error})", "start it with `launch.py serve`, or name another --url"
-            ) from None
-        except BadAnswer as error:
-            denied = "status 401" in str(error)
-            fix = (
-                "set VLLM_API_KEY, or write the key into api_key.txt" if denied else "name an OpenAI-compatible server"
-            )
-            raise NotMeasurable(f"{server.url} does not say which models it serves: {error}", fix) from None
-        names = (
-            [str(entry.get("id")) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-        )
-        if not names:
-            raise NotMeasurable(f"{server.url} serves no model", "name another --url")
-        model = names[0]
-    return Server(client, model)

@@ -61,6 +61,7 @@ class Faults:
         no_tokenize: does not count tokens.
         one_piece: sends an answer whole.
         forgets: conversations evict each other: only the last prompt stays in the cache.
+        buffers: a proxy that holds an answer back and hands it on all at once.
     """
 
     drop_after: int | None = None
@@ -82,6 +83,7 @@ class Faults:
     no_tokenize: bool = False
     one_piece: bool = False
     forgets: bool = False
+    buffers: bool = False
 
 
 Damage = Callable[[int, int, str], str | None]
@@ -127,7 +129,7 @@ class FakeServer(ThreadingHTTPServer):
         self.root = root
         self.cache: set[int] = set()
         self.counts: dict[str, float] = dict.fromkeys(
-            ("prompt", "generated", "finished", "queries", "hits", "drafts", "drafted", "accepted"), 0
+            ("prompt", "generated", "finished", "queries", "hits", "drafts", "drafted", "accepted", "decode_s"), 0
         )
         self.lock = threading.Lock()
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -169,6 +171,7 @@ class FakeServer(ThreadingHTTPServer):
             "generated": "generation_tokens_total",
             "queries": "prefix_cache_queries_total",
             "hits": "prefix_cache_hits_total",
+            "decode_s": "request_decode_time_seconds_sum",
         }
         if self.drafts:
             names |= {
@@ -317,12 +320,15 @@ class Handler(BaseHTTPRequestHandler):
         parts = parts[:limit]
         usage: dict[str, Any] = {"prompt_tokens": len(tokens), "completion_tokens": 0}
         steps = self.steps(parts)
+        if faults.buffers:
+            time.sleep(server.per_step * len(steps))
         self.begin()
+        began = time.monotonic()
         for at, step in enumerate(steps):
             if faults.drop_after is not None and at >= faults.drop_after:
                 self.cut()
                 return
-            if at:
+            if at and not faults.buffers:
                 time.sleep(server.per_step)
             usage["completion_tokens"] += len(step)
             choice = {"delta": {"content": "".join(step)}, "finish_reason": finish if at == len(steps) - 1 else None}
@@ -330,6 +336,9 @@ class Handler(BaseHTTPRequestHandler):
             self.event(faults.garbage or json.dumps({"choices": [choice], **running}))
         if not steps:
             self.event(json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}))
+        spent = time.monotonic() - began + (server.per_step * len(steps) if faults.buffers else 0)
+        with server.lock:
+            server.counts["decode_s"] += spent
         self.count(len(tokens), len(parts), cached, len(steps))
         if not faults.no_details:
             usage["prompt_tokens_details"] = {"cached_tokens": cached}

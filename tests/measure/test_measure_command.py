@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -145,6 +147,31 @@ def test_ctrl_c_keeps_what_was_measured_and_it_goes_on_later(tmp_path: Path) -> 
     assert done.returncode == 0, done.stderr
     assert "pieces of" in done.stderr
     assert json.loads(done.stdout)["reports"][0]["measurements"][0]["n"] == 6
+
+
+def test_bars_on_a_terminal_only() -> None:
+    """Standard error is a terminal, standard output is not: the bars go there, the numbers here."""
+    ours, theirs = pty.openpty()
+    with running(FakeServer(per_step=0.005)) as server:
+        process = subprocess.Popen(
+            [sys.executable, str(REPO / "launch.py"), "measure", "--url", url(server), "decode", *QUICK],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm"},
+            text=True,
+        )
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the terminal is gone when the process is
+            while part := os.read(ours, 65536):
+                shown += part
+        out, _ = process.communicate(timeout=60)
+        os.close(ours)
+    assert process.returncode == 0, shown
+    assert b"decode" in shown
+    assert b"/2" in shown
+    assert "decode: clean" in out
+    assert "\x1b" not in out
 
 
 @pytest.fixture

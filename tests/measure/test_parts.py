@@ -16,7 +16,8 @@ from resolver.measure.journal import Journal, NoBar
 from resolver.measure.metrics import parse
 from resolver.measure.padding import paddings
 from resolver.measure.progress import bar
-from resolver.measure.server import NotMeasurable, from_url
+from resolver.measure.server import NotMeasurable
+from resolver.measure.server_address import from_url
 from resolver.measure.together import several, together
 from resolver.measure.verbatim import distinct_words, grade, most_repeated
 from resolver.serving.errors import LaunchError

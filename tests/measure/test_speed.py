@@ -158,6 +158,7 @@ def test_conversations_without_a_cache_conclude_nothing() -> None:
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "others' requests": ({"faults": Faults(foreign=7)}, "traffic", "others used it, or its usage is wrong"),
     "others running": ({"faults": Faults(busy=2)}, "traffic", "2 requests of others were running"),
+    "an answer that was held back": ({"faults": Faults(buffers=True), "per_step": 0.03}, "traffic", "was held up"),
     "no counters": ({"faults": Faults(no_metrics=True)}, "traffic", "has no counters"),
     "dead counters": ({"faults": Faults(frozen_metrics=True)}, "traffic", "counters do not move"),
     "a lie about the prompt": ({"faults": Faults(lie="prompt")}, "answers", "/tokenize counts"),
