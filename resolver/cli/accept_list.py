@@ -9,10 +9,11 @@ from resolver.cli.start import OK, put
 
 
 def show(line: Line) -> int:
-    """Print the list, the newest first."""
+    """Print the list, the newest first; with --profile only the launches of that profile."""
     from resolver.serving.accept.verdicts import everything
 
-    found = everything(os.environ)[::-1]
+    wanted = line.get("--profile")
+    found = [one for one in everything(os.environ)[::-1] if wanted in (None, one.recipe.name)]
     if line.given("--json"):
         from resolver.views.page import dump
 

@@ -33,7 +33,7 @@ Exit status:
   130  interrupted
 
 Data goes to standard output, everything else to standard error. NO_COLOR and TERM=dumb are honoured.
-LAUNCH_CACHE_DIR names the folder for compiled rules (empty: none), LAUNCH_STATE_DIR the one for logs; LAUNCH_DEBUG=1 shows tracebacks.
+LAUNCH_CACHE_DIR names the folder for compiled rules (empty: none), LAUNCH_STATE_DIR the one for logs and servers; LAUNCH_DEBUG=1 shows tracebacks.
 """
 
 _SERVING = """\

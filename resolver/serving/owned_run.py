@@ -90,12 +90,21 @@ def run(
             come back.
 
     Raises:
-        LaunchError: the record cannot be written, or the engine was not started.
+        LaunchError: the engine was not started.
     """
-    now = [records.save(place.folder, record)]
+    now = [record]
     kept = held.files(keys)
     order = replace(plan.order, held=tuple(kept), dropped=tuple(set(held.files()) - set(kept)))
     progress = place.progress()
+
+    def write(**changes: Any) -> None:
+        if "phase" in changes:
+            changes["since"] = records.now()
+        now[0] = replace(now[0], **changes)
+        try:
+            records.save(place.folder, now[0])
+        except LaunchError as error:  # a disk that is full by now is no reason to serve nobody
+            place.say(f"warning: {error.message}: after a crash the next start knows less")
 
     def step(what: str, pid: int) -> None:
         changes: dict[str, Any] = {what: process.of(pid)} if pid else {"phase": what}
@@ -104,11 +113,9 @@ def run(
             if keys is not None:
                 changes["keys"] = tuple(keys)
                 held.release(set(held.handles) - set(keys))
-        try:
-            now[0] = records.save(place.folder, now[0], **changes)
-        except LaunchError as error:
-            progress.line(f"warning: {error.message}: after a crash the next start knows less", always=True)
+        write(**changes)
 
+    write()
     ending = supervise.watch(replace(plan, order=order), replace(wishes, step=step), progress)
     for one in survey.survey(place.folder, record.keys, record.id).coming:
         place.say(f"it made room for {one.launch.name} (process {one.launcher.pid})")

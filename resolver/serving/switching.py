@@ -45,6 +45,7 @@ def serve(wanted: Wanted, place: Place, wishes: Wishes, way_out: str = TAKE_OVER
     try:
         client = wanted.plan.target.client
         supervise_plan.check_free(client.host, client.port)
+        record = records.save(place.folder, record)
         return run(record, wanted.plan, place, held, wishes)
     finally:
         held.release()

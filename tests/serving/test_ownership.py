@@ -14,10 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from resolver.serving import supervise
 from resolver.serving.errors import LaunchError
+from resolver.serving.owned_run import Place, run
 from resolver.serving.ownership import claim, keys, locks, memory, process, records, survey
 from resolver.serving.ownership.recipe import Recipe, plan
 from resolver.serving.probes.basis import World
+from resolver.serving.progress import Progress
+from resolver.serving.supervise import Wishes
+from resolver.serving.supervise_report import Ending
 from tests.serving.conftest import with_environ
 from tests.serving.serving_cli import until
 
@@ -262,6 +267,35 @@ def test_a_recipe_without_its_words_says_how_to_start_it(tmp_path: Path) -> None
 def test_what_is_no_recipe(change: dict[str, object]) -> None:
     assert Recipe.from_json(json.loads(json.dumps(RECIPE.as_json()))) == RECIPE
     assert Recipe.from_json({**RECIPE.as_json(), **change}) is None
+
+
+def test_a_disk_that_fills_up_in_the_middle_stops_no_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    place = Place(tmp_path, tmp_path, {}, said.append, lambda: Progress(quiet=True))
+
+    def full(*_: object, **__: object) -> None:
+        raise LaunchError("the state cannot be written (No space left on device)", "make room there")
+
+    def watch(_: object, wishes: Wishes, __: object) -> Ending:
+        wishes.step("ready", 0)
+        return Ending(ready=True)
+
+    monkeypatch.setattr(records, "save", full)
+    monkeypatch.setattr(supervise, "watch", watch)
+    held = locks.take(tmp_path, ["cpu", "port-1", "port-2"])
+    order = plan(RECIPE, tmp_path, {})
+    assert run(record_of(), order, place, held, Wishes(tmp_path / "log"), ["cpu", "port-1"]).ready
+    assert len(said) == 2
+    assert "No space left on device): after a crash the next start knows less" in said[0]
+    assert sorted(held.handles) == ["cpu", "port-1"], "what only the one before needed is let go of"
+    held.release()
+
+
+def test_lock_files_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "cpu.lock").mkdir()
+    for act in (locks.prepare, locks.take):
+        with pytest.raises(LaunchError, match=r"the lock .*/cpu.lock cannot be opened \(Is a directory\)"):
+            act(tmp_path, ["cpu"])
 
 
 # claims

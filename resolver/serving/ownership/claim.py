@@ -101,19 +101,30 @@ def end_leftovers(record: Record) -> int:
     """End what an engine left behind that has neither launcher nor guard. Returns how many processes that were."""
     if record.engine is None or (record.guard is not None and process.state(record.guard) != "gone"):
         return 0
-    found = process.session(record.engine)
-    began, count = time.monotonic(), len(found)
+    engine = record.engine
+    return _end(lambda: process.session(engine))
+
+
+def _end(left: Callable[[], list[int]]) -> int:
+    """SIGTERM, some seconds, SIGKILL, until `left` names no process any more. Returns how many it named first."""
+    found, began = left(), time.monotonic()
+    count = len(found)
     supervise_tree.send(found, signal.SIGTERM)
     while found and time.monotonic() - began < 2 * LEFTOVERS:
         if time.monotonic() - began > LEFTOVERS:
             supervise_tree.send(found, signal.SIGKILL)
         time.sleep(STEP)
-        found = process.session(record.engine)
+        found = left()
     return count
 
 
 def stop(record: Record, go_on: Say, patience: float = PATIENCE) -> None:
-    """Ask a server to stop, then more firmly. Returns once its launcher is gone.
+    """Ask a server to stop, then more firmly. Returns once its launcher is gone, and of a plain launch all that it started.
+
+    Args:
+        record: the server.
+        go_on: called while waiting, so that the caller can raise.
+        patience: seconds between two signals.
 
     Raises:
         LaunchError: it cannot be signalled from here, or does not end.
@@ -123,14 +134,20 @@ def stop(record: Record, go_on: Say, patience: float = PATIENCE) -> None:
             f"{record.launch.name} runs in another container (process {record.launcher.pid} there)", "stop it there"
         )
     steps = [(signal.SIGTERM, patience), (signal.SIGKILL, patience)]
-    if record.supervised:
+    tree: list[process.Process | None] = []
+    if not record.supervised:
+        tree = [process.of(pid) for pid in supervise_tree.below(record.launcher.pid)]
+    else:
         steps.insert(1, (signal.SIGTERM, 15.0))  # the second one ends the engine at once
+    if record.phase == "stopping":
+        steps[0] = (signal.SIGCONT, patience)
     for number, seconds in steps:
         process.send(record.launcher, number)
         process.send(record.launcher, signal.SIGCONT)
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if process.state(record.launcher) == "gone":
+                _end(lambda: [one.pid for one in tree if one is not None and process.state(one) == "runs"])
                 return
             go_on("")
             time.sleep(STEP)

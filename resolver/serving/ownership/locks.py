@@ -51,6 +51,16 @@ def path(folder: Path, key: str) -> Path:
     return folder / f"{key.removesuffix(SHARED)}.lock"
 
 
+def prepare(folder: Path, keys: Iterable[str]) -> None:
+    """Make the lock files, so that a disk that is full is known before it matters.
+
+    Raises:
+        LaunchError: one cannot be made.
+    """
+    for key in keys:
+        os.close(_open(path(folder, key)))
+
+
 def take(folder: Path, keys: Iterable[str]) -> Held:
     """Lock all of the keys, or none. Never waits.
 
@@ -69,12 +79,16 @@ def take(folder: Path, keys: Iterable[str]) -> Held:
     return held
 
 
+def _open(place: Path) -> int:
+    try:
+        return os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise LaunchError(f"the lock {place} cannot be opened ({error.strerror})", FIX) from None
+
+
 def _take(place: Path, key: str) -> int:
     while True:
-        try:
-            handle = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise LaunchError(f"the lock {place} cannot be opened ({error.strerror})", FIX) from None
+        handle = _open(place)
         try:
             fcntl.flock(handle, (fcntl.LOCK_SH if key.endswith(SHARED) else fcntl.LOCK_EX) | fcntl.LOCK_NB)
             if os.path.samestat(os.fstat(handle), os.stat(place)):
