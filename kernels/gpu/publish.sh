@@ -20,10 +20,16 @@ if [ -f "$results/verify.md" ]; then
     echo
     cat "$results/verify.md"
     echo
-    echo "Random batches, graph replays and pools beyond 2^31 elements, in the same run:"
+    if [ -f "$results/stress.txt" ]; then
+      echo "Random batches, graph replays and pools beyond 2^31 elements, in the same run:"
+      echo '```'
+      awk '/random batches/ {n += $1; bad += $4} END {print n, "random batches,", bad, "wrong"}' "$results/stress.txt"
+      grep -hE "replays|pool" "$results/stress.txt" | sort | uniq -c
+      echo '```'
+      echo
+    fi
+    echo "The GPU before and after:"
     echo '```'
-    awk '/random batches/ {n += $1; bad += $4} END {print n, "random batches,", bad, "wrong"}' "$results/stress.txt"
-    grep -hE "replays|pool" "$results/stress.txt" | sort | uniq -c
     cat "$results/gpu.txt"
     echo '```'
     if [ -f "$results/store.md" ]; then

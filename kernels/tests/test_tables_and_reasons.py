@@ -77,7 +77,7 @@ def test_guards_fire_and_stay_silent() -> None:
     for guard in overlay()["guards"]:
         fired = refusals({**fine, **{k: bad[k] for k in guard["when"] if k in bad and k != "kv_cache_dtype"
                                      or k == "kv_cache_dtype" and "not_in" in str(guard["when"][k])}})
-        assert f"{guard['refuse']} [{guard['id']}]" in fired
+        assert f"{guard['refuse']}: {guard['fix']} [{guard['id']}]" in fired
     with pytest.raises(ValueError, match="unknown condition"):
         holds({"above": 1}, 2)
 
