@@ -15,7 +15,7 @@ NAME, VERSION = "conversations", 1
 METHOD = (
     "conversations: cached tokens of a turn over the tokens of the turn before; turns of two conversations alternate"
 )
-TURNS, ANSWER, LOST = 3, 32, 0.5
+TURNS, ANSWER, LOST, SHORTEST = 3, 32, 0.5, 400
 QUESTIONS = ("What is the text above about?", "Which line speaks of a door or a gate?", "Say the same in other words.")
 
 
@@ -77,12 +77,12 @@ def run(server: Server, options: SpeedOptions, journal: Journal | None = None) -
         NotMeasurable: the server does not count tokens.
     """
     journal = journal or Journal()
-    keys = [str(context) for context in options.fitting(ANSWER) if context >= 400]
+    keys = [str(context) for context in options.fitting(ANSWER) if context >= SHORTEST]
     kept = journal.pieces(f"{NAME}.{VERSION}", (options.seed,), keys, _Tool(server, options).work)
     numbers = [one for key, record in kept.items() for one in _numbers(int(key), record["turns"], options)]
     found = [_judged(int(key), record["turns"]) for key, record in kept.items()]
     found.append(traffic.finding([turn for record in kept.values() for turn in record["turns"]]))
-    return Report(NAME, tuple(numbers), (*found, *options.too_long(ANSWER)), len(kept) < len(keys))
+    return Report(NAME, tuple(numbers), (*found, *options.left_out(ANSWER, SHORTEST)), len(kept) < len(keys))
 
 
 def shares(turns: list[Record], *names: str) -> list[float]:

@@ -67,7 +67,7 @@ def run(server: Server, options: SpeedOptions, journal: Journal | None = None) -
     for key, record in kept.items():
         cells.setdefault(key.rpartition("/")[0], []).append(record)
     measurements = [one for cell, records in cells.items() for one in _numbers(cell, records, options)]
-    found = observe.findings(list(kept.values())) + options.too_long(options.answer)
+    found = observe.findings(list(kept.values())) + options.left_out(options.answer)
     return Report(NAME, tuple(measurements), found, len(kept) < len(keys))
 
 

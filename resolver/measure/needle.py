@@ -93,7 +93,7 @@ def run(server: Server, options: SpeedOptions, journal: Journal | None = None) -
     every = [needle for record in kept.values() for needle in record["needles"]]
     found.append(traffic.finding([{"foreign": needle["foreign"]} for needle in every]))
     numbers = _numbers(kept, options, able)
-    return Report(NAME, numbers, (*found, *options.too_long(ANSWER)), journal.interrupted)
+    return Report(NAME, numbers, (*found, *options.left_out(ANSWER, CONTROL)), journal.interrupted)
 
 
 def _judged(context: int, needles: list[Record], able: bool) -> Finding:

@@ -60,7 +60,7 @@ def run(server: Server, options: SpeedOptions, journal: Journal | None = None) -
     for key, record in kept.items():
         cells.setdefault(key.rpartition("/")[0], []).append(record)
     measurements = [one for cell, records in cells.items() for one in _numbers(cell, records, options)]
-    found = observe.findings(list(kept.values()), text=False) + options.too_long(1)
+    found = observe.findings(list(kept.values()), text=False) + options.left_out(1)
     return Report(NAME, tuple(measurements), found, len(kept) < len(keys))
 
 

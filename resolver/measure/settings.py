@@ -43,9 +43,14 @@ class SpeedOptions:
         """The contexts that have room for an answer."""
         return tuple(context for context in self.contexts if self.fits(context, answer))
 
-    def too_long(self, answer: int) -> tuple[Finding, ...]:
-        """A finding for each context that has no room."""
-        return tuple(
+    def left_out(self, answer: int, least: int = 0) -> tuple[Finding, ...]:
+        """A finding for each context that has no room, or is shorter than a tool needs."""
+        short = tuple(
+            Finding(f"context {context}", "inconclusive", f"{context} tokens are too few here: {least} at least")
+            for context in self.contexts
+            if context < least
+        )
+        return short + tuple(
             Finding(
                 f"context {context}",
                 "inconclusive",

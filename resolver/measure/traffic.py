@@ -44,7 +44,7 @@ class Window:
 
 def watch(server: Server, ask: Callable[[], Sequence[Answer]]) -> tuple[list[Answer], Window]:
     """Ask, with a look at the counters before and after. Returns the answers and what the counters did."""
-    before = server.counters()
+    before = _quiet(server)
     answers = list(ask())
     whole = [answer for answer in answers if not answer.problem]
     prompt, made = sum(answer.prompt_tokens or 0 for answer in whole), sum(answer.tokens or 0 for answer in whole)
@@ -57,6 +57,14 @@ def watch(server: Server, ask: Callable[[], Sequence[Answer]]) -> tuple[list[Ans
             break
         time.sleep(LOOK)
     return answers, _judge(before, after, moved, len(answers), len(whole), prompt, made)
+
+
+def _quiet(server: Server) -> Counters:
+    """Look at the counters; requests that still run get a moment, for the last one of ours may still be counted as running."""
+    until = time.monotonic() + SETTLE
+    while (found := server.counters()).busy and time.monotonic() < until:
+        time.sleep(LOOK)
+    return found
 
 
 def _judge(

@@ -66,7 +66,7 @@ def run(server: Server, options: SpeedOptions, journal: Journal | None = None) -
             numbers += _numbers(context, pairs, options)
             found.append(_hits(context, pairs))
     both = [one for record in kept.values() for one in (record["cold"], record["again"])]
-    found += [*observe.findings(both, text=False), *options.too_long(ANSWER)]
+    found += [*observe.findings(both, text=False), *options.left_out(ANSWER)]
     return Report(NAME, tuple(numbers), tuple(found), len(kept) < len(keys))
 
 

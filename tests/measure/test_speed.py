@@ -69,7 +69,7 @@ def test_several_streams_add_up() -> None:
     assert report.verdict == "clean", report
     (whole,), (each,) = values(report, "decode_tok_s"), values(report, "decode_stream_tok_s")
     assert each <= 150
-    assert whole == pytest.approx(3 * each, rel=0.6)
+    assert each < whole <= 520
     assert next(one.n for one in report.measurements if one.metric == "decode_stream_tok_s") == 6
 
 
@@ -92,7 +92,7 @@ def test_prefill_speed() -> None:
     """600 tokens of 0.1 ms each: at most 10,000 tok/s."""
     report = run(prefill, FakeServer(per_token=1e-4))
     assert report.verdict == "clean", report
-    assert 1500 < values(report, "prefill_tok_s")[0] <= 10_000
+    assert 300 < values(report, "prefill_tok_s")[0] <= 10_000
 
 
 def test_a_second_session_is_not_served_by_the_first_ones_cache() -> None:
@@ -111,11 +111,11 @@ def test_a_prefill_out_of_the_cache_is_no_prefill() -> None:
 
 
 def test_first_token_cold_and_from_the_cache() -> None:
-    report = run(ttft, FakeServer(per_token=2e-4))
+    report = run(ttft, FakeServer(per_token=5e-4))
     assert report.verdict == "clean", report
     cold, again = (one for one in report.measurements if one.metric == "ttft_s")
     assert (cold.conditions["cache_state"], again.conditions["cache_state"]) == ("cold prompt", "prefix hit")
-    assert cold.value > 0.11 > again.value or cold.value > 2 * again.value
+    assert cold.value > max(0.28, again.value)
     assert values(report, "prefix_reuse_pct")[0] > 90
 
 
@@ -184,6 +184,12 @@ def test_nothing_is_sound_that_is_not(name: str, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("faults", [Faults(keep_alive=True), Faults(split=9), Faults(no_details=True)])
 def test_what_is_harmless_stays_clean(faults: Faults) -> None:
     assert run(decode, FakeServer(faults)).verdict == "clean"
+
+
+def test_a_context_that_is_too_short_is_told_of() -> None:
+    report = run(conversations, FakeServer(), SpeedOptions(contexts=(100, 600), longest=4096))
+    assert "too few here: 400 at least" in reason(report, "context 100")
+    assert verdict(report, "two conversations at 600") == "clean"
 
 
 def test_a_context_that_has_no_room_is_told_of() -> None:
