@@ -20,6 +20,7 @@ KINDS = {
     "unreachable-default": "a default that no request gets",
     "unread": "a knob, fact or setting that nothing reads",
     "refused-value": "a value of a knob that is refused everywhere",
+    "untaken": "a value that no known engine takes where it is rendered",
     "figures": "a figure that does not exist, or that speaks of older versions than the rule",
     "version-gap": "known engine versions between two windows of one rule",
     "example": "an example that does not do what it says",

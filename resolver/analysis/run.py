@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from resolver.analysis import arms, documents, parts, rows, unread, values_of_knobs
+from resolver.analysis import arms, documents, parts, rows, unread, untaken, values_of_knobs
 from resolver.analysis.accepted import mark
 from resolver.analysis.finding import Finding
 from resolver.analysis.model import Model
@@ -25,6 +25,7 @@ def run(resolver: Resolver, outcomes: Iterable[Outcome] | None = None) -> list[F
         *arms.gaps(model),
         *values_of_knobs.refused_values(model),
         *unread.unread(model),
+        *untaken.untaken(model),
         *documents.examples(resolver, outcomes),
         *documents.figures(resolver),
         *documents.evidence(resolver),

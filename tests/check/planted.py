@@ -174,6 +174,16 @@ def _unread() -> list[Defect]:
     ]  # fmt: skip
 
 
+def _untaken() -> list[Defect]:
+    def sets(name: str, value: str) -> Callable[[Data], Any]:
+        return lambda data: data["arms"]["huge"]["sets"].__setitem__(name, value)
+
+    return [
+        Defect("untaken", "huge", sets("kv_cache_dtype", "int9"), "by-an-arm"),
+        Defect("untaken", "kv_kind[1]", both(put("settings", "kv_kind", {"first": [{"when": {"ctx": "huge"}, "value": "int9"}]}), lambda d: d["argv"].insert(1, {"flag": "--kv-cache-dtype", "value": "kv_kind"})), "by-a-row"),
+    ]  # fmt: skip
+
+
 def _documents() -> list[Defect]:
     def evidence(*found: Data) -> Callable[[Data], Any]:
         return lambda data: data.__setitem__("figures", list(found))
@@ -195,4 +205,4 @@ def _documents() -> list[Defect]:
     ]  # fmt: skip
 
 
-DEFECTS = [*_dead(), *_rows(), *_parts(), *_guards(), *_arms(), *_unread(), *_documents()]
+DEFECTS = [*_dead(), *_rows(), *_parts(), *_guards(), *_arms(), *_unread(), *_untaken(), *_documents()]
