@@ -77,7 +77,8 @@ def choices(capability: tuple[int, int], multiprocessors: int, max_length: int) 
                     c = choice.config
                     lines.append(f"{name} {fmt} {layout} q={q}: tile {c.tile}, rows {c.rows}+{c.rows2}, {c.warps} warps, "
                                  f"{c.stages} stages, {c.segments} segments, {c.decode}"
-                                 f"{', integer scores' if c.int8_qk else ''} ({choice.why()})")
+                                 f"{', integer scores' if c.int8_qk else ''}{', turned' if c.turned else ''} "
+                                 f"({choice.why()})")
                 except NoTable as error:
                     lines.append(f"{name} {fmt} {layout} q={q}: none, {error}")
     return lines

@@ -12,6 +12,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from splitverify.ops.limits import MAX_QUERY_LEN
+
 HERE = Path(__file__).parent / "data" / "selection"
 KEY = ("head_size", "format", "layout", "max_rows", "max_length")
 
@@ -27,7 +29,8 @@ def rows_from(lines: list[dict[str, Any]], multiprocessors: int) -> list[dict[st
         group = case["num_heads"] // case["num_kv_heads"]
         tiles = -(-case["q"][0] // ((config["rows"] + config["rows2"]) // group))
         programs = config.pop("segments") * case["num_kv_heads"] * tiles / multiprocessors
-        visible = case["window"] + case["q"][0] if case["window"] else case["lens"][0]
+        # A window's launches ask with the most query tokens that the server allows, not with their own.
+        visible = case["window"] + MAX_QUERY_LEN if case["window"] else case["lens"][0]
         rows.append(dict(head_size=case["head_size"], format=case["fmt"], layout=case["layout"],
                          max_rows=case["q"][0] * group, max_length=visible, measured=line["gpu"], us=line["best"][0]["us"],
                          config=dict(config, programs_per_sm=round(programs, 3))))

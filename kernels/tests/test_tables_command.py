@@ -31,3 +31,11 @@ def test_the_fastest_of_several_files_stays_and_nothing_tried_gives_no_row() -> 
 def test_fewer_rows_take_a_faster_config_of_more_rows_but_not_the_other_way() -> None:
     rows = rows_from([line(4, 30.0, 32), line(8, 20.0, 64), line(16, 25.0, 128)], 132)
     assert [r["config"]["tile"] for r in rows] == [64, 64, 128]
+
+
+def test_a_windowed_row_serves_any_number_of_query_tokens_that_a_server_may_ask_for() -> None:
+    windowed = [line(q, 15.0 + q, 32, 16384) for q in (8, 16)]
+    for entry in windowed:
+        entry["case"]["window"] = 2048
+    rows = rows_from(windowed, 132)
+    assert [(r["max_rows"], r["max_length"]) for r in rows] == [(48, 2112), (96, 2112)]
