@@ -59,9 +59,10 @@ plotting: setup
 	@$(PY) -c 'import matplotlib' 2>/dev/null || $(PY) -m pip install --quiet --disable-pip-version-check 'matplotlib>=3.9' || \
 	  echo "plotting: matplotlib cannot be installed, so figures --plot is not tested" >&2
 
-# The pages of docs/ that are made from data.
+# The pages and tables that are made from data, and the output that README shows.
 reference: setup
 	$(PY) -m resolver.views.reference
+	$(PY) -m tests.docs.run
 
 bench: setup
 	$(PY) -m tests.bench
