@@ -16,7 +16,7 @@ from resolver.cli import ask as asking
 from resolver.cli import dispatch, suggesting
 from resolver.compile import open_resolver
 from resolver.views.html.choices import Choices, choices
-from tests.docs.browser import ask, opened, wait
+from tests.docs.browser import ask, chromium, opened, wait
 
 ROOT = Path(__file__).resolve().parents[2]
 FEW = ["ATTENTION_BACKEND=TRITON_ATTN", "ATTENTION_BACKEND=CUSTOM", "PREFIX_CACHE=0", "VISION=1", "KV_OFFLOAD_GB=16"]
@@ -24,6 +24,7 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
 
 
 def written(folder: Path, words: list[str]) -> tuple[Path, Choices]:
+    chromium()
     file = folder / "matrix.html"
     done = subprocess.run(
         [sys.executable, "launch.py", "matrix", "--html", str(file), *words],
