@@ -23,5 +23,6 @@ awk '/random prefill batches/ {n += $1; bad += $5} END {print n, "random prefill
 grep -hE "pool|WRONG|Error" "$OUT/stress_prefill.txt" | head -12
 echo "random batches took $((SECONDS - begun)) s"
 python3 -W ignore -m splitverify.bench.prefill --out "$OUT" 2>&1
+python3 -W ignore -m splitverify.bench.mixed --out "$OUT" 2>&1
 python3 -W ignore -m splitverify.bench.bench_top_k_top_p --out "$OUT" 2>&1
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.draw,temperature.gpu --format=csv | tail -1 | tee -a "$OUT/gpu.txt"

@@ -60,6 +60,8 @@ class Resources:
     arch: int
     mma: Counter[str] = field(default_factory=Counter)
     loads: Counter[str] = field(default_factory=Counter)
+    cubin: bytes = field(default=b"", repr=False)
+    """The machine code."""
 
     def fits(self) -> bool:
         """Whether one block's shared memory exists on that architecture."""
@@ -91,11 +93,12 @@ def compile_kernel(kernel: Any, types: dict[str, str], consts: dict[str, Any], a
                                  options=dict(num_warps=warps, num_stages=stages))
     ptx = built.asm["ptx"]
     with tempfile.TemporaryDirectory() as tmp:
-        path = Path(tmp, "k.ptx")
+        path, code = Path(tmp, "k.ptx"), Path(tmp, "k.cubin")
         path.write_text(ptx)
         gpu = f"sm_{arch}{'a' if arch >= 90 else ''}"
-        done = subprocess.run([_ptxas(arch), "-v", f"--gpu-name={gpu}", str(path), "-o", str(Path(tmp, "k.cubin"))],
+        done = subprocess.run([_ptxas(arch), "-v", f"--gpu-name={gpu}", str(path), "-o", str(code)],
                               capture_output=True, text=True)
+        cubin = code.read_bytes() if done.returncode == 0 else b""
     if done.returncode:
         raise RuntimeError(f"ptxas: {done.stderr[-400:]}")
     regs = re.search(r"Used (\d+) registers", done.stderr)
@@ -105,7 +108,7 @@ def compile_kernel(kernel: Any, types: dict[str, str], consts: dict[str, Any], a
     loads = Counter(re.findall(r"ld\.global[\w:.]*", ptx))
     loads.update(f"cp.async {int(n, 16)}" for n in re.findall(r"cp\.async\.c[ag][^;]*?, (0x[0-9a-f]+)", ptx))
     return Resources(int(regs[1]), int(spills[1]), built.metadata.shared, arch,
-                     Counter(re.findall(r"mma\.sync[\w.]*|wgmma\.mma_async[\w.]*", ptx)), loads)
+                     Counter(re.findall(r"mma\.sync[\w.]*|wgmma\.mma_async[\w.]*", ptx)), loads, cubin)
 
 
 def compile_launch(launch: Launch, arch: int) -> Resources:

@@ -36,13 +36,15 @@ def launch_of(fmt: str, layout: str, head_size: int) -> Launch:
 
 
 def tries(fmt: str, scores: str, arch: int) -> Iterator[PrefillConfig]:
-    """Configs, most wanted first: large tiles of rows for few reads, then what is left of registers and shared memory."""
-    sum16 = arch in (86, 89, 120) and (fmt != "bf16" or scores == "int8")
+    """Configs, most wanted first: many rows for few reads of K and V, then what is left of registers and shared memory."""
+    consumer = arch in (86, 89, 120)
+    sum16 = consumer and (fmt != "bf16" or scores == "int8")
+    lazy = 0 if fmt == "bf16" and sum16 else 3 if sum16 else 8
     decode = "plain" if fmt == "bf16" else "packed"
-    for rows, tile, warps, stages in ((128, 64, 8, 2), (64, 64, 8, 2), (64, 64, 8, 1), (64, 32, 4, 2), (64, 32, 8, 2),
-                                      (64, 32, 8, 1), (32, 64, 4, 2), (32, 32, 4, 2), (32, 32, 4, 1), (16, 32, 4, 1),
-                                      (16, 16, 4, 1)):
-        yield PrefillConfig(rows, tile, warps, stages, decode, sum16)
+    for rows, tile, warps, stages in ((128, 64, 8, 2), (64, 64, 8, 2), (64, 64, 8, 1), (64, 32, 8, 2), (64, 32, 8, 1),
+                                      (32, 64, 4, 2), (32, 32, 4, 2), (32, 32, 4, 1), (16, 32, 4, 1), (16, 16, 4, 1)):
+        if rows < 128 or not consumer:                             # 128 rows of 256 spill on 99 KiB of shared memory, always
+            yield PrefillConfig(rows, tile, warps, stages, decode, sum16, lazy=lazy)
 
 
 def main() -> None:

@@ -7,8 +7,9 @@ import json
 import sys
 from typing import Any
 
-from splitverify.crosscompile import Launch, compile_launch
+from splitverify.crosscompile import Launch, Resources, compile_kernel, compile_launch, compile_prefill
 from splitverify.ops.config import KernelConfig
+from splitverify.ops.prefill_config import PrefillConfig
 
 
 def other(job: dict[str, Any], arch: int) -> dict[str, Any]:
@@ -40,16 +41,42 @@ def other(job: dict[str, Any], arch: int) -> dict[str, Any]:
     return dict(bytes=len(triton.compile(source, target=GPUTarget("cuda", arch, 32)).asm["cubin"]))
 
 
+def sampler(arch: int) -> list[Resources]:
+    """Compile the launches of top-k and top-p."""
+    from splitverify.ops import top_k_top_p as k6
+
+    rows = dict(logits_ptr="*fp32", keys_ptr="*i32", threshold_ptr="*fp32", k_ptr="*i32", p_ptr="*fp32", k_left_ptr="*i32",
+                p_left_ptr="*fp32", stride="i64", vocab="i32", count="i32")
+    jobs: list[tuple[Any, dict[str, Any]]] = [
+        (k6.largest_of_parts, dict(PART=k6.PART, MOST=k6.MOST)), (k6.mask_below, dict(PART=k6.PART)),
+        (k6.decide, dict(COUNT=2048, MOST=k6.MOST, HAS_P=True)), (k6.decide, dict(COUNT=2048, MOST=k6.MOST, HAS_P=False))]
+    return [compile_kernel(kernel, {n: t for n, t in rows.items() if n in kernel.arg_names}, consts, [], 8, 2, arch)
+            for kernel, consts in jobs]
+
+
+def resources(need: Resources) -> dict[str, Any]:
+    """As JSON."""
+    return dict(registers=need.registers, spills=need.spills, shared=need.shared, fits=need.fits(), loads=dict(need.loads),
+                mma=dict(need.mma))
+
+
 def main() -> None:
     arch = int(sys.argv[1])
     results = []
     for job in json.loads(sys.stdin.read()):
+        if job.get("kernel") == "sampler":
+            results += [resources(need) for need in sampler(arch)]
+            continue
+        if job.get("kernel") == "prefill":
+            config, scores = PrefillConfig(**job["config"]), job["scores"]
+            launch = Launch(config=KernelConfig(), **{k: v for k, v in job.items() if k not in ("kernel", "config", "scores")})
+            results.append(resources(compile_prefill(launch, config, scores, arch)))
+            continue
         if "kernel" in job:
             results.append(other(job, arch))
             continue
         need = compile_launch(Launch(**{**job, "config": KernelConfig(**job["config"])}), arch)
-        results.append(dict(registers=need.registers, spills=need.spills, shared=need.shared, fits=need.fits(),
-                            loads=dict(need.loads)))
+        results.append(resources(need))
     print(json.dumps(results))
 
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
+from splitverify.prefill_selection import load_prefill_table
 from splitverify.selection import ARCHITECTURES, load_table
+from splitverify.untuned_prefill import LAYERS
 
 HERE = Path(__file__).parent
 BLOCKS = {"bf16": 448, "int8": 864, "fp8": 880}
@@ -70,3 +72,35 @@ def test_the_other_kernels_compile(arch: int) -> None:
     found = compiled(arch, [dict(kernel="combine"), dict(kernel="store", fmt="int8"), dict(kernel="store", fmt="fp8"),
                             dict(kernel="store", fmt="bf16")])
     assert all(f["bytes"] > 0 for f in found) and len(found) == 4
+
+
+def prefill_jobs_of(arch: int) -> list[dict[str, Any]]:
+    """One job a row of the prefill table that serves that architecture."""
+    jobs = []
+    for row in load_prefill_table(f"sm_{arch}") or load_prefill_table("sm_86"):
+        heads, kv_heads = LAYERS[row["head_size"]]
+        jobs.append(dict(kernel="prefill", fmt=row["format"], layout=row["layout"], head_size=row["head_size"], num_heads=heads,
+                         num_kv_heads=kv_heads, block_size=BLOCKS[row["format"]], scores=row["scores"], config=row["config"]))
+    return jobs
+
+
+def test_prefill_compiles_to_the_matrix_instructions_it_is_for() -> None:
+    """Integer scores and half-precision sums on 8.6, on 9.0 the warp-group instructions of both types."""
+    def wanted(arch: int) -> dict[str, Any]:
+        return next(j for j in prefill_jobs_of(arch) if (j["scores"], j["layout"], j["head_size"]) == ("exact8", "planar", 256))
+    check(86, [wanted(86)])
+    (consumer,), (hopper,) = compiled(86, [wanted(86)]), compiled(90, [wanted(90)])
+    assert any("s32.s8.s8" in name for name in consumer["mma"]) and any("f16.f16.f16.f16" in name for name in consumer["mma"])
+    assert all(name.startswith("wgmma") for name in hopper["mma"]) and any("s32.s8.s8" in name for name in hopper["mma"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_every_prefill_row_compiles(arch: int) -> None:
+    check(arch, prefill_jobs_of(arch))
+
+
+@pytest.mark.parametrize("arch", [86, 90])
+def test_the_sampler_compiles(arch: int) -> None:
+    found = compiled(arch, [dict(kernel="sampler")])
+    assert len(found) == 4 and all(f["spills"] == 0 and f["fits"] for f in found)
