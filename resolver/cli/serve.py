@@ -63,7 +63,6 @@ def place_of(line: Line, resolution: Resolution) -> Place:
     environ = resolution.request.environ
     return Place(
         store.folder(os.environ),
-        resolution.resolver.root,
         environ,
         lambda text: say(clean(text) + "\n"),
         lambda: Progress(quiet=line.given("--quiet")),

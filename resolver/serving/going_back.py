@@ -29,7 +29,7 @@ def go_back(record: Record, why: str, back: Recipe | None, place: Place, held: l
             if thread.daemon:
                 thread.join(LAST_QUESTION)
         try:
-            plan = plan_again(recipe, place.root, place.environ)
+            plan = plan_again(recipe, place.environ)
             known = "ran before" if recipe is back else "was accepted last"
             place.say(f"going back to {recipe.name}, which {known}, on {recipe.url}")
             again = replace(record, launch=recipe, replaces=None, phase="starting")

@@ -55,7 +55,6 @@ class Place:
 
     Attributes:
         folder: of locks and records.
-        root: the product's folder.
         environ: the caller's environment.
         say: takes each thing there is to tell.
         progress: begins to show a boot.
@@ -63,7 +62,6 @@ class Place:
     """
 
     folder: Path
-    root: Path
     environ: Mapping[str, str]
     say: Say
     progress: Callable[[], Progress]

@@ -95,7 +95,7 @@ def switch(wanted: Wanted, place: Place, wishes: Wishes) -> int:
 def _answers(old: Record, place: Place) -> bool:
     """Whether a server that nobody watches over serves its model now."""
     try:
-        identity(plan_again(old.launch, place.root, place.environ).target)
+        identity(plan_again(old.launch, place.environ).target)
     except (LaunchError, Failed, NoAnswer, BadAnswer):
         return False
     return True
@@ -134,7 +134,7 @@ def _running(wanted: Wanted, place: Place) -> Record | None:
         return None
     old = found.running[0]
     try:
-        plan_again(old.launch, place.root, place.environ)
+        plan_again(old.launch, place.environ)
     except LaunchError as error:
         place.say(f"warning: {old.launch.name} cannot be started again from here: {error.message}")
     return old

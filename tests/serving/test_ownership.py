@@ -27,7 +27,7 @@ from tests.serving.conftest import with_environ
 from tests.serving.serving_cli import until
 
 RECIPE = Recipe(
-    "mtp-long", "launch.py serve --profile mtp-long", "0123456789abcdef", "0.31.0", ("venv/bin/vllm", "serve"), {"A": "1"},
+    "mtp-long", "launch.py serve --profile mtp-long", "0123456789abcdef", "0.31.0", "/srv/product", ("venv/bin/vllm", "serve"), {"A": "1"},
     ("B",), {"CUDA_VISIBLE_DEVICES": "1"}, False, "127.0.0.1", 8000, "qwen", "/m", True, False,
 )  # fmt: skip
 Sleeper = Callable[..., subprocess.Popen[bytes]]
@@ -224,7 +224,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     assert [path.name for path in tmp_path.iterdir()] == [f"server-{record.id}.json"]
 
 
-def test_a_recipe_is_started_again_in_another_environment(tmp_path: Path) -> None:
+def test_a_recipe_is_started_again_in_another_environment() -> None:
     environ = {
         "PATH": "/bin",
         "HOME": "/h",
@@ -233,9 +233,9 @@ def test_a_recipe_is_started_again_in_another_environment(tmp_path: Path) -> Non
         "VLLM_X": "of this shell",
         "HF_TOKEN": "t",
     }
-    again = plan(RECIPE, tmp_path, {**environ, "VLLM_API_KEY": "of this shell"})
+    again = plan(RECIPE, {**environ, "VLLM_API_KEY": "of this shell"})
     assert again.order.environ == {
-        "PATH": f"{tmp_path}/venv/bin:/bin",
+        "PATH": "/srv/product/venv/bin:/bin",
         "HOME": "/h",
         "CUDA_VISIBLE_DEVICES": "1",
         "HF_TOKEN": "t",
@@ -247,16 +247,16 @@ def test_a_recipe_is_started_again_in_another_environment(tmp_path: Path) -> Non
 
 
 def test_a_recipe_with_a_key_needs_one(tmp_path: Path) -> None:
-    keyed = replace(RECIPE, keyed=True)
+    keyed = replace(RECIPE, keyed=True, home=str(tmp_path))
     with pytest.raises(LaunchError, match="the launch counts on an API key"):
-        plan(keyed, tmp_path, {})
+        plan(keyed, {})
     (tmp_path / "api_key.txt").write_text("k\n")
-    assert plan(keyed, tmp_path, {}).order.environ["VLLM_API_KEY"] == "k"
+    assert plan(keyed, {}).order.environ["VLLM_API_KEY"] == "k"
 
 
-def test_a_recipe_without_its_words_says_how_to_start_it(tmp_path: Path) -> None:
+def test_a_recipe_without_its_words_says_how_to_start_it() -> None:
     with pytest.raises(LaunchError) as error:
-        plan(replace(RECIPE, argv=None), tmp_path, {})
+        plan(replace(RECIPE, argv=None), {})
     assert "a key among its engine flags" in error.value.message
     assert RECIPE.command in error.value.fix
 
@@ -271,7 +271,7 @@ def test_what_is_no_recipe(change: dict[str, object]) -> None:
 
 def test_a_disk_that_fills_up_in_the_middle_stops_no_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    place = Place(tmp_path, tmp_path, {}, said.append, lambda: Progress(quiet=True))
+    place = Place(tmp_path, {}, said.append, lambda: Progress(quiet=True))
 
     def full(*_: object, **__: object) -> None:
         raise LaunchError("the state cannot be written (No space left on device)", "make room there")
@@ -283,7 +283,7 @@ def test_a_disk_that_fills_up_in_the_middle_stops_no_start(tmp_path: Path, monke
     monkeypatch.setattr(records, "save", full)
     monkeypatch.setattr(supervise, "watch", watch)
     held = locks.take(tmp_path, ["cpu", "port-1", "port-2"])
-    order = plan(RECIPE, tmp_path, {})
+    order = plan(RECIPE, {})
     assert run(record_of(), order, place, held, Wishes(tmp_path / "log"), ["cpu", "port-1"]).ready
     assert len(said) == 2
     assert "No space left on device): after a crash the next start knows less" in said[0]

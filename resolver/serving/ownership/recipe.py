@@ -46,6 +46,7 @@ class Recipe:
         command: how a person starts it again.
         configuration: its hash (measure.configuration).
         engine: the vLLM version and overlays that it was resolved for.
+        home: the product's folder, which relative paths in its words are looked up from.
         argv: its words; None where one of them is a secret, and it cannot be started again from here.
         set, unset: variables that the launch sets and takes away.
         inherited: the caller's own variables that the engine reads.
@@ -58,6 +59,7 @@ class Recipe:
     command: str
     configuration: str
     engine: str
+    home: str
     argv: tuple[str, ...] | None
     set: Mapping[str, str]
     unset: tuple[str, ...]
@@ -87,7 +89,10 @@ class Recipe:
             return None
         argv, unset = data["argv"], data["unset"]
         right = (
-            all(isinstance(data[name], str) for name in ("name", "command", "configuration", "engine", "host", "model"))
+            all(
+                isinstance(data[name], str)
+                for name in ("name", "command", "configuration", "engine", "home", "host", "model")
+            )
             and isinstance(data["port"], int)
             and (argv is None or (isinstance(argv, list) and all(isinstance(word, str) for word in argv)))
             and isinstance(unset, list)
@@ -109,6 +114,7 @@ def of(resolution: Resolution, plan: Plan) -> Recipe:
         command(resolution),
         configuration_hash(argv, given),
         resolution.engine.name,
+        str(plan.order.root),
         None if hidden else tuple(argv),
         given,
         tuple(rendered.unset_variables),
@@ -149,12 +155,11 @@ def command(resolution: Resolution) -> str:
     return " ".join(map(quote, words))
 
 
-def plan(recipe: Recipe, root: Path, environ: Mapping[str, str]) -> Plan:
+def plan(recipe: Recipe, environ: Mapping[str, str]) -> Plan:
     """The launch again, in another caller's environment.
 
     Args:
         recipe: the launch.
-        root: the product's folder, which its first word is looked up from.
         environ: the caller's environment: it gives all that no recipe keeps, such as the API key.
 
     Raises:
@@ -165,6 +170,7 @@ def plan(recipe: Recipe, root: Path, environ: Mapping[str, str]) -> Plan:
             f"{recipe.name} was started with a key among its engine flags, which is kept nowhere",
             f"put the key into {secrets.FILE} or {secrets.VARIABLE}, and start it by hand: {recipe.command}",
         )
+    root = Path(recipe.home)
     base = {name: text for name, text in environ.items() if not name.startswith(FAMILIES) or _secret(name)}
     given = {**base, **recipe.inherited}
     given = {name: text for name, text in given.items() if name not in recipe.unset} | dict(recipe.set)
