@@ -16,6 +16,7 @@ from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
 from resolver.masking import hide_in_json
 from resolver.model import Flag, Guard
+from resolver.parser_names import unknown_parsers
 from resolver.unmeasured import unmeasured
 from resolver.unread_environment import unread_environment
 from resolver.wording import condition_text
@@ -52,6 +53,7 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
     if not _lacks_a_need(resolution):
         yield from unserved(resolution)
     yield from unfit(resolution)
+    yield from unknown_parsers(resolution)
     if not refusals_only:
         yield from unmeasured(resolution)
         yield from unread_environment(resolution)

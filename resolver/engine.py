@@ -48,6 +48,7 @@ class Engine:
     brought_by: Mapping[str, str] = field(default_factory=dict)
     configs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     refusals: tuple[Refusal, ...] = ()
+    parsers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def spellings(self) -> dict[str, str]:
@@ -170,6 +171,7 @@ def load_engine(root: Path, name: str) -> Engine:
         brought,
         data["configs"],
         tuple(refusals),
+        {flag: tuple(names) for flag, names in data.get("parsers", {}).items()},
     )
 
 

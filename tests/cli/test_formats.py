@@ -13,7 +13,7 @@ from tests.cli.conftest import REPO, SECRET, Cli
 
 REQUESTS: list[tuple[str, ...]] = [
     ("--profile", "dflash2-long"),
-    ("--profile", "mtp-huge", "TOOL_PARSER=two words", "MODEL=/m/it's $HOME"),
+    ("--profile", "mtp-huge", "MODEL=/m/it's two $HOME"),
     ("--profile", "off-fast", "MAX_LEN=64k", "--", "--seed", "7", "--override-generation-config", '{"a": "b c"}'),
 ]
 
@@ -55,7 +55,7 @@ def test_a_shell_runs_the_shell_line(cli: Cli, tmp_path: Path) -> None:
         '#!/bin/sh\nfor w in "$@"; do printf "%s\\n" "$w"; done\nprintf "%s|%s|%s\\n" "${VLLM_PREFIX_CACHE_RETENTION_INTERVAL-gone}" "$VLLM_USE_FLASHINFER_SAMPLER" "$PATH"\n'
     )
     engine.chmod(0o755)
-    words = ("--profile", "dflash2-long", f"ENGINE_VENV={tmp_path}/ve nv", "TOOL_PARSER=two words")
+    words = ("--profile", "dflash2-long", f"ENGINE_VENV={tmp_path}/ve nv", "DRAFT=/m/two words")
     line = cli.run(
         "resolve",
         "--machine",

@@ -48,7 +48,7 @@ def test_the_engine_gets_what_resolve_prints(cli: Cli, venv: Path, tmp_path: Pat
         "VLLM_PREFIX_CACHE_RETENTION_INTERVAL": "0",
         "VLLM_OFFLOAD_KEEP_SHM": "1",
     }
-    words = ("--machine", "rtx-3090", "--profile", "dflash2-long", f"ENGINE_VENV={venv}", "TOOL_PARSER=two words")
+    words = ("--machine", "rtx-3090", "--profile", "dflash2-long", f"ENGINE_VENV={venv}", "DRAFT=/m/two words")
     flags = ("--", "--seed", "7", "--api-key", SECRET)
     ran = cli.run(*words, *flags, env=env, cwd=tmp_path)
     assert ran.status == 37, ran.err

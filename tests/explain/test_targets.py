@@ -250,7 +250,7 @@ def test_no_secret_in_any_file() -> None:
 
 
 def test_what_no_file_can_hold() -> None:
-    resolution = ask("mtp-fast", "TOOL_PARSER=a\nb")
+    resolution = ask("mtp-fast", "MODEL=/m/a\nb")
     for make in TARGETS.values():
         with pytest.raises(UsageError):
             make(resolution)

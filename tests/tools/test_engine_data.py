@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tools.engine_data import compare, convert, environment, variables, wheels, write
+from tools.engine_data import compare, convert, environment, parsers, variables, wheels, write
 from tools.engine_data.__main__ import VERSIONS, parser
 from tools.engine_data.child import attempt, plain
 from tools.engine_data.child.config_schemas import bare
@@ -277,3 +277,17 @@ def test_command_line() -> None:
         text=True,
     )
     assert "make the parser environment" in done.stdout
+
+
+def test_names_of_parsers_are_read_without_importing_anything(tmp_path: Path) -> None:
+    for package, text in (
+        ("tool_parsers", '_TOOL_PARSERS_TO_REGISTER = {"b": ("m", "C"), "a": ("m", "D")}\nraise SystemExit\n'),
+        ("reasoning", '_REASONING_PARSERS_TO_REGISTER: dict = {"qwen3": ("m", "C")}\n'),
+    ):
+        folder = tmp_path / "vllm" / package
+        folder.mkdir(parents=True)
+        (folder / "__init__.py").write_text(text)
+    assert parsers.names(tmp_path) == {"tool_call_parser": ["a", "b"], "reasoning_parser": ["qwen3"]}
+    (tmp_path / "vllm/reasoning/__init__.py").write_text("OTHER = {}\n")
+    with pytest.raises(parsers.NoTableError, match="_REASONING_PARSERS_TO_REGISTER"):
+        parsers.names(tmp_path)

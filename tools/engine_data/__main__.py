@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools.engine_data import compare, convert, environment, variables, wheels, write
+from tools.engine_data import compare, convert, environment, parsers, variables, wheels, write
 
 VERSIONS = ("0.28.0", "0.29.0", "0.30.0", "0.31.0", "0.32.0", "0.33.0")
 WITH_ATTENTION = ("0.31.0", "0.33.0")
@@ -35,7 +35,10 @@ def make(env: Path, version: str, wheel: wheels.Wheel, out: Path, today: str) ->
     matrix = environment.call(env, version, "dump_matrix", None, device=None) if version in WITH_ATTENTION else None
     source = {"made_by": "tools/engine_data", "made_on": today, "sha256": wheel.sha256, "wheel": wheel.name}
     path = out / f"vllm-{version}.json"
-    path.write_text(write.text(convert.document(dump, matrix, source)), encoding="utf-8")
+    path.write_text(
+        write.text(convert.document(dump, matrix, source, parsers.names(environment.source(env, version)))),
+        encoding="utf-8",
+    )
     return path
 
 
@@ -81,7 +84,12 @@ def main(argv: list[str] | None = None) -> int:
             if args.command == "make":
                 path = make(args.env, version, wheel, args.out, args.today)
                 line += f" -> {path} ({len(json.loads(path.read_text(encoding='utf-8'))['flags'])} flags)"
-        except (environment.ParserEnvironmentError, variables.NoReaderError, FileNotFoundError) as error:
+        except (
+            environment.ParserEnvironmentError,
+            variables.NoReaderError,
+            parsers.NoTableError,
+            FileNotFoundError,
+        ) as error:
             print(f"{version}: {error}", file=sys.stderr)
             return 1
         print(f"{line}, {time.monotonic() - start:.0f} s", flush=True)

@@ -96,8 +96,8 @@ def attention(raw: Raw) -> dict[str, Any]:
     return {name: raw[name] for name in ("assumptions", "dtype", "head_size")} | {"rows": rows}
 
 
-def document(dump: Raw, matrix: Raw | None, source: Raw) -> dict[str, Any]:
-    """The whole document of one version. `dump` is the raw parser dump, `matrix` the raw selector dump or None."""
+def document(dump: Raw, matrix: Raw | None, source: Raw, parsers: Mapping[str, list[str]]) -> dict[str, Any]:
+    """The whole document of one version. `dump` is the raw parser dump, `matrix` the raw selector dump or None, `parsers` names by flag."""
     flags: Mapping[str, Raw] = dump["flags"]
     return {
         "schema": 1,
@@ -108,5 +108,6 @@ def document(dump: Raw, matrix: Raw | None, source: Raw) -> dict[str, Any]:
         "configs": dict(dump["configs"]),
         "variables": sorted(dump["variables"]),
         "other_variables": sorted(OTHER_VARIABLES),
+        "parsers": dict(parsers),
         "attention": attention(matrix) if matrix else None,
     }
