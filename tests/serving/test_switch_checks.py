@@ -31,7 +31,9 @@ def resolved(resolver: Resolver, profile: str, machine: str, **knobs: str) -> Re
 
 
 def test_a_launch_that_does_not_fit_is_no_reason_to_stop_another(resolver: Resolver) -> None:
-    found = switch_checks.before(resolved(resolver, "mtp-fast", "rtx-3090", MAX_LEN="64000", KV_MEM=str(20 << 30)), None)
+    found = switch_checks.before(
+        resolved(resolver, "mtp-fast", "rtx-3090", MAX_LEN="64000", KV_MEM=str(20 << 30)), None
+    )
     assert any(text.startswith("it does not fit into memory: all of it on the card: ") for text in found), found
 
 
