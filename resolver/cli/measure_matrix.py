@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from resolver.cli.dispatch import shown_word
 from resolver.cli.options import Line
 from resolver.cli.start import INTERRUPTED, OK, REFUSED, put, say
 from resolver.diagnostics import UsageError
@@ -23,7 +24,7 @@ def run(line: Line) -> int:
     """Compare; exit status 0 where every boot could be used, 1 where one could not, 130 after Ctrl-C."""
     for name in (*line.options, *(word for word, _ in line.words[1:]), *(knob for knob, _, _ in line.assignments)):
         if name not in BESIDE:
-            raise UsageError(f"{name} has no place beside --matrix", "write it into the file of --matrix")
+            raise UsageError(f"{shown_word(name)} has no place beside --matrix", "write it into the file of --matrix")
     from resolver.compile import product_root
     from resolver.measure import compare, matrix, matrix_file
     from resolver.measure.corpus import digest

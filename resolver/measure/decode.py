@@ -87,8 +87,11 @@ def _numbers(cell: str, records: list[Record], options: SpeedOptions) -> list[Me
         cache_state="partly cached prompt" if any(any(one["cached"]) or one["hits"] for one in good) else "cold prompt",
     )
 
+    evicted = sum(record["preemptions"] for record in good)
+    notes = (f"{evicted:.0f} requests were preempted: the cache has no room for all of them",) if evicted else ()
+
     def number(metric: str, unit: str, values: list[float]) -> Measurement:
-        return median(metric, unit, values, under, METHOD, VERSION, why)
+        return median(metric, unit, values, under, METHOD, VERSION, why, notes=notes)
 
     found = [number("decode_tok_s", "tok/s", [record["together"] for record in good])]
     if int(streams) > 1:

@@ -44,6 +44,7 @@ def observe(server: Server, prompts: Sequence[Prompt], limit: int, exact: bool =
         "step_tokens": window.tokens,
         "drafted_per_step": window.drafted_per_step,
         "width": window.width,
+        "preemptions": window.moved.get("preemptions", 0),
         "hits": window.moved.get("prefix_hits"),
     }
 

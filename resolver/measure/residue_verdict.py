@@ -53,7 +53,8 @@ def judge(residues: Sequence[int], records: Sequence[Record], controls: Sequence
         return Finding(
             "residues",
             "inconclusive",
-            f"the cache served {len(served)} of {len(residues)} prompts, and a prompt that it does not serve tests nothing",
+            f"the cache served {len(served)} of {len(residues)} prompts, and a prompt that it does not serve tests nothing: "
+            "a longer one (--contexts) may be served",
             details,
         )
     if len(residues) < MODULUS:

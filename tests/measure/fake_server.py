@@ -61,6 +61,7 @@ class Faults:
         no_tokenize: does not count tokens.
         one_piece: sends an answer whole.
         forgets: conversations evict each other: only the last prompt stays in the cache.
+        preempts: each request is preempted once.
         buffers: a proxy that holds an answer back and hands it on all at once.
     """
 
@@ -84,6 +85,7 @@ class Faults:
     one_piece: bool = False
     forgets: bool = False
     buffers: bool = False
+    preempts: bool = False
 
 
 Damage = Callable[[int, int, str], str | None]
@@ -129,7 +131,19 @@ class FakeServer(ThreadingHTTPServer):
         self.root = root
         self.cache: set[int] = set()
         self.counts: dict[str, float] = dict.fromkeys(
-            ("prompt", "generated", "finished", "queries", "hits", "drafts", "drafted", "accepted", "decode_s"), 0
+            (
+                "prompt",
+                "generated",
+                "finished",
+                "queries",
+                "hits",
+                "drafts",
+                "drafted",
+                "accepted",
+                "decode_s",
+                "preempted",
+            ),
+            0,
         )
         self.lock = threading.Lock()
         self.asked: list[tuple[str, dict[str, Any]]] = []
@@ -172,6 +186,7 @@ class FakeServer(ThreadingHTTPServer):
             "queries": "prefix_cache_queries_total",
             "hits": "prefix_cache_hits_total",
             "decode_s": "request_decode_time_seconds_sum",
+            "preempted": "num_preemptions_total",
         }
         if self.drafts:
             names |= {
@@ -365,6 +380,7 @@ class Handler(BaseHTTPRequestHandler):
             counts["finished"] += 1 + bool(server.faults.foreign)
             counts["queries"] += prompt
             counts["hits"] += cached
+            counts["preempted"] += server.faults.preempts
             if server.drafts and not server.faults.one_piece:
                 drafting = max(0, steps - 1)
                 counts["drafts"] += drafting

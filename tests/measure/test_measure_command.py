@@ -83,6 +83,8 @@ def test_the_key_comes_from_the_environment_and_is_nowhere_shown(tmp_path: Path)
         (("--text", "/nowhere.txt"), "/nowhere.txt cannot be read"),
         (("--into", "mtp-fast-flash-bf16"), "name the launch with --profile"),
         (("--matrix", "/nowhere.yaml"), "/nowhere.yaml"),
+        (("--matrix", "/nowhere.yaml", "--contexts", "1k"), "--contexts has no place beside --matrix"),
+        (("--matrix", "/nowhere.yaml", "sk-a-word-that-is-a-key"), "(a word that is not shown) has no place"),
         (("--resume", "/nowhere/x"), "/nowhere/x cannot be written"),
     ],
 )

@@ -192,6 +192,12 @@ def test_a_context_that_is_too_short_is_told_of() -> None:
     assert verdict(report, "two conversations at 600") == "clean"
 
 
+def test_preemptions_are_told_of() -> None:
+    report = run(decode, FakeServer(Faults(preempts=True)))
+    assert all(one.notes[0].startswith("3 requests were preempted") for one in report.measurements)
+    assert not any("preempted" in note for one in run(decode, FakeServer()).measurements for note in one.notes)
+
+
 def test_a_context_that_has_no_room_is_told_of() -> None:
     options = SpeedOptions(contexts=(600, 8000), repeats=2, answer=61, longest=4096)
     report = run(decode, FakeServer(), options)
