@@ -23,6 +23,8 @@ def interpreter_check() -> list[str]:
 
     from splitverify.cases import Case, make_batch, poisoned_scratch, why_wrong
     from splitverify.ops.config import KernelConfig
+    from splitverify.ops.prefill_attention import prefill_attention
+    from splitverify.ops.prefill_config import PrefillConfig
     from splitverify.ops.quantize_store import quantize_store
     from splitverify.ops.quantize_store_ref import quantize_store_ref
     from splitverify.ops.verify_attention import verify_attention
@@ -36,10 +38,17 @@ def interpreter_check() -> list[str]:
         config = KernelConfig(tile=16, rows=16, segments=3, stages=1, int8_qk=fmt == "int8")
         verify_attention(*batch.args(), batch.out, poisoned_scratch(6, 4, 128, 3), max_query_len=4, config=config,
                          **batch.kwargs)  # type: ignore[arg-type]
-        why = why_wrong(batch.out, verify_attention_ref(*batch.args(), **batch.kwargs),  # type: ignore[arg-type]
-                        batch.max_v)
+        ref = verify_attention_ref(*batch.args(), **batch.kwargs)  # type: ignore[arg-type]
+        why = why_wrong(batch.out, ref, batch.max_v)
         if why:
             wrong.append(f"verify attention, {fmt}: {why}")
+        batch.out.fill_(float("nan"))
+        how = {k: v for k, v in batch.kwargs.items() if k not in ("causal", "window")}
+        prefill_attention(*batch.args(), batch.out, config=PrefillConfig(rows=16, tile=16, stages=1),
+                          scores="exact8" if fmt == "int8" else "plain", **how)  # type: ignore[arg-type]
+        why = why_wrong(batch.out, ref, batch.max_v)
+        if why:
+            wrong.append(f"prefill attention, {fmt}: {why}")
         one, two = make_batch(case), make_batch(case)
         k, v = torch.randn(3, 1, 128).bfloat16(), torch.randn(3, 1, 128).bfloat16()
         slots = torch.tensor([17, -1, 20])
@@ -64,6 +73,8 @@ def in_interpreter() -> list[str]:
 
 def choices(capability: tuple[int, int], multiprocessors: int, max_length: int) -> list[str]:
     """What would be used for the target's and the drafter's shape, one line each."""
+    from splitverify.ops.prefill_config import SCORES
+    from splitverify.prefill_selection import select_prefill
     from splitverify.selection import NoTable, select
 
     lines = []
@@ -81,6 +92,14 @@ def choices(capability: tuple[int, int], multiprocessors: int, max_length: int) 
                                  f"({choice.why()})")
                 except NoTable as error:
                     lines.append(f"{name} {fmt} {layout} q={q}: none, {error}")
+        for scores in SCORES:
+            try:
+                prefill = select_prefill(capability, head_size=256, fmt=fmt, layout=layout, scores=scores)
+            except NoTable:                                        # a way that this format does not have
+                continue
+            p = prefill.config
+            lines.append(f"prefill {fmt} {layout} {scores}: {p.rows} rows, tile {p.tile}, {p.warps} warps, {p.stages} stages "
+                         f"({prefill.why()})")
     return lines
 
 
@@ -114,9 +133,11 @@ def main(argv: list[str] | None = None) -> int:
         props = torch.cuda.get_device_properties(0)
         capability, multiprocessors = (props.major, props.minor), props.multi_processor_count
         print(f"GPU: {props.name}, {capability[0]}.{capability[1]}, {multiprocessors} multiprocessors")
+        from splitverify import stress_prefill
         from splitverify.stress import random_failures, replay_failures
 
         found = [w for w in random_failures(args.cases, 0) if w]
+        found += [w for w in stress_prefill.random_failures(args.cases // 3, 0) if w]
         for fmt in ("bf16", "int8", "fp8"):
             found += list(replay_failures(fmt, 20))
         print(f"tolerance and graph replays on the GPU: {'ok' if not found else 'WRONG'}")

@@ -100,7 +100,6 @@ def test_every_prefill_row_compiles(arch: int) -> None:
     check(arch, prefill_jobs_of(arch))
 
 
-@pytest.mark.parametrize("arch", [86, 90])
-def test_the_sampler_compiles(arch: int) -> None:
-    found = compiled(arch, [dict(kernel="sampler")])
+def test_the_sampler_compiles() -> None:
+    found = compiled(86, [dict(kernel="sampler")])
     assert len(found) == 4 and all(f["spills"] == 0 and f["fits"] for f in found)

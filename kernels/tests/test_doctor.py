@@ -27,6 +27,7 @@ def test_without_a_gpu() -> None:
     assert lines[0] == "interpreter: ok"
     chosen = [line for line in lines if line.startswith(("target", "drafter"))]
     assert len(chosen) == 24 and all("not measured" in line for line in chosen)
+    assert sum(line.startswith("prefill ") and "not measured" in line for line in lines) == 10
     assert lines[-1] == "plugin: off, vLLM is not installed"
 
 

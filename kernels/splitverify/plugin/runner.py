@@ -121,12 +121,13 @@ class LayerRunner:
         if way == "pieces":
             split = in_pieces(seq_lens, query_start_loc, block_table, tokens, MAX_QUERY_LEN)
             max_query_len, requests = MAX_QUERY_LEN, split[1].shape[0]
-        config = self.config(tokens, max_query_len, requests)
         if way == "mixed":
             config = self.config(min(tokens, requests * self.query_max), self.query_max, requests)
             within = self.slots // config.segments if config.segments > 1 else EVERYWHERE
             split = (block_table, *short_requests(seq_lens, query_start_loc, self.query_max, within))
             longer_than = max_query_len = self.query_max
+        elif way != "prefill":
+            config = self.config(tokens, max_query_len, requests)
         if way != "prefill":
             held = min(tokens, within)
             verify_attention(query[:held], cache, *split, out[:held], self.scratch, scale=self.scale,
