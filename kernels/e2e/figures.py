@@ -17,7 +17,7 @@ from typing import Any
 
 from e2e import launches, report
 
-HARDWARE = "H200 141 GB"
+HARDWARE = "H200 141 GB (8 layers)"
 CHECKPOINT = "8 layers without weights"
 CONTEXTS = (16_000, 100_000)
 HEAD = """\

@@ -125,15 +125,20 @@ def answers(folder: Path) -> list[str]:
 def rest(found: list[dict[str, Any]]) -> list[str]:
     """Preemptions, prefix hits, calls left to vLLM, and the load."""
     lines = []
+    answered = [record for record in found if record["kind"] == "answers"]
+    for name in sorted({record["launch"] for record in answered}):
+        batches = [f"{r['batch']} {r['answered']} of {r['asked']} ({r['with_prefix']})" for r in answered if r["launch"] == name]
+        preempted = sum(r["counted"].get("vllm:num_preemptions", 0) for r in answered if r["launch"] == name)
+        lines.append(f"- {name}: answered (of them begun in the prefix cache) {', '.join(batches)}; {preempted:.0f} preemptions")
     for record in found:
-        if record["kind"] == "answers":
-            preempted = record["counted"].get("vllm:num_preemptions", 0)
-            lines.append(f"- {record['launch']}, {record['batch']}: {record['answered']} of {record['asked']} answered, "
-                         f"{record['with_prefix']} began in the prefix cache, {preempted:.0f} preemptions")
-        elif record["kind"] == "end" and record["left_to_vllm"]:
-            lines.append(f"- {record['launch']} left to vLLM's kernels: {record['left_to_vllm']}")
-        elif record["kind"] in ("soak", "skipped"):
-            lines.append(f"- {json.dumps(record)}")
+        if record["kind"] == "end" and record["left_to_vllm"]:
+            reasons = "; ".join(f"{reason}, {count} calls" for reason, count in record["left_to_vllm"].items())
+            lines.append(f"- {record['launch']} left to vLLM's kernels: {reasons}")
+        elif record["kind"] == "soak":
+            shown = {key: value for key, value in record.items() if key not in ("launch", "kind", "problems")}
+            lines.append(f"- {record['launch']}, loaded over HTTP: {', '.join(f'{key} {value}' for key, value in shown.items())}")
+        elif record["kind"] == "skipped":
+            lines.append(f"- {record['launch']} skipped: {record}")
     return lines
 
 

@@ -35,6 +35,12 @@ def test_there_are_boots_of_each_kind() -> None:
     assert {"off-custom-int8", "mtp3-custom-int8", "mtp3-flash-bf16", "dflash7-custom-int8"} <= set(BOOTS)
 
 
+def test_a_server_that_took_requests_runs() -> None:
+    """Started by `launch.py` itself; the others were booted in the process that stepped them, which says nothing of a server."""
+    boot = read_file(DATA / "h200-served-custom-int8-0.31.0.log")
+    assert (boot.version, boot.outcome, boot.said["backends"]) == ("0.31.0", "runs", ["CUSTOM"])
+
+
 def test_the_length_is_the_targets_and_not_the_drafters() -> None:
     """The engine says `Using max model len` of both, the drafter's last and before it is cut down."""
     boot = read_file(DATA / "h200-mtp3-custom-int8-0.31.0.log")

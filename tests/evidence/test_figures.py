@@ -200,6 +200,6 @@ def test_an_arm_that_nobody_measured_here_is_noted(resolver: Resolver) -> None:
     name = "arm-not-measured-on-this-gpu"
     assert name not in rules_of("mtp-fast", "rtx-3090")
     assert name not in rules_of("mtp-fast", "rtx-4090")
-    assert name in rules_of("mtp-fast", "h200")
+    assert name in rules_of("mtp-fast", "rtx-5090")
     assert name in rules_of("off-long", "rtx-3090")
     assert name not in rules_of("cpu-tiny", "cpu-only")
