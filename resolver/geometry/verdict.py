@@ -60,9 +60,8 @@ def judge(known: Knowledge, setup: Setup, load: Load | None, card: Card | None, 
         if card is not None and load is not None:
             sum_ = total(beside) if beside else None
             all_ = Band(sum_.low + pool.low, sum_.high + pool.high, "sum") if sum_ else None
-            asked.append(
-                compare("all of it on the card", all_, free(known, card), "the pin is taken whatever else is there")
-            )
+            there = compare("all of it on the card", all_, free(known, card), "the pin is taken whatever else is there")
+            asked.append(_spilling(there) if card.wsl else there)
         return _worst(asked, pool)
     if card is None or beside is None or share is None:
         why = "nothing is known of the card" if card is None else "the weights are not known"
@@ -93,6 +92,14 @@ def judge(known: Knowledge, setup: Setup, load: Load | None, card: Card | None, 
 def exactly(value: float, source: str) -> Band:
     """A number without a band."""
     return Band(value, value, source)
+
+
+def _spilling(question: Question) -> Question:
+    """Under WSL what finds no room on the card goes to host memory: it starts, and is slow, so it never refuses."""
+    if question.answer != "does not fit":
+        return question
+    why = "WSL moves to host memory what finds no room on the card: it starts, and slows"
+    return Question(question.name, "tight", question.need, question.have, why)
 
 
 def _with_slack(there: Band, whole: Band, share: float) -> Band:

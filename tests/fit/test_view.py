@@ -262,3 +262,8 @@ def test_a_card_that_somebody_uses_does_not_fit() -> None:
     assert judge(KNOWN, dflash("bfloat16"), load, there, 0.93).answer == "does not fit"
     assert judge(KNOWN, dflash("bfloat16", pool=None), load, there, 0.93).answer == "does not fit"
     assert judge(KNOWN, dflash("bfloat16", pool=None), load, Card("NVIDIA H200", 143771), 0.93).answer == "fits"
+    under_wsl = judge(
+        KNOWN, dflash("bfloat16"), load, Card("NVIDIA GeForce RTX 4090", 24576, free_mib=12000, wsl=True), 0.93
+    )
+    assert under_wsl.answer == "tight"
+    assert "host memory" in under_wsl.questions[-1].why
