@@ -68,6 +68,11 @@ class Evidence:
     hardware: Mapping[str, Mapping[str, Any]]
     sources: Mapping[str, Mapping[str, Any]]
     qualities: Mapping[str, str]
+    repeating_tasks: tuple[str, ...] = ()
+
+    def repeats(self, figure: Figure) -> bool:
+        """Whether it was measured on answers that repeat their prompt."""
+        return figure.setup.get("task") in self.repeating_tasks
 
     def capability(self, figure: Figure) -> str | None:
         """The compute capability a figure was measured on; None when its hardware is unknown."""
@@ -115,7 +120,8 @@ def read_evidence(root: Path, profiles: Document | None = None) -> Evidence:
     if not collect.errors:
         _check(figures, words, collect)
     collect.finish()
-    return Evidence(figures, words["metrics"], words["hardware"], words["sources"], words["qualities"])
+    repeating = tuple(words.get("repeating_tasks", ()))
+    return Evidence(figures, words["metrics"], words["hardware"], words["sources"], words["qualities"], repeating)
 
 
 def _read_files(root: Path) -> tuple[dict[str, Figure], dict[str, Any]]:

@@ -106,15 +106,16 @@ def pick(resolver: Resolver, machine: Machine, engine: Engine | str | None, wish
 
 
 def _rank(choice: Choice, wish: Wish) -> tuple[Any, ...]:
-    """The order: measured here, then what is preferred; a rate whose context nobody wrote down stands behind those that say it,
+    """The order: measured here, then what is preferred. A rate of answers that repeat their prompt stands behind the others, and so
 
-    for rates fall with the context, and such a rate is most often one of a short prompt.
+    does one whose context nobody wrote down: rates fall with the context, and such a rate is most often one of a short prompt.
     """
     first = {"speed": (), "context": (-choice.length,), "quality": (-(choice.bits or 0),)}[wish.prefer]
     return (
         not choice.here,
         not choice.measured,
         *first,
+        choice.cost.repeats,
         choice.measured and choice.cost.context is None,
         -choice.cost.speed,
         -choice.length,

@@ -27,13 +27,15 @@ VERBS = {"decode_tok_s": "decodes", "prefill_tok_s": "reads prompts at"}
 class Cost:
     """`text` for people; `speed` in output tokens a second, 0 when nobody measured it on such a GPU; `figure` its id.
 
-    `context` is the context in tokens that the figure was measured at, None when it does not say.
+    `context` is the context in tokens that the figure was measured at, None when it does not say; `repeats` says that it was
+    measured on answers that repeat their prompt.
     """
 
     text: str
     speed: float = 0.0
     figure: str | None = None
     context: int | None = None
+    repeats: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -62,9 +64,9 @@ def rates(evidence: Evidence, arm: Arm, metric: str = METRIC, many: bool = False
 
 
 def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = None, many: bool = False) -> Cost:
-    """The figure nearest to the launch: same card before same capability, one that says its context before one that does not,
+    """The figure nearest to the launch: same card before same capability, then answers that do not repeat their prompt, one that
 
-    then the same engine version, then the nearest context (in tokens).
+    says its context before one that does not, the same engine version, and the nearest context (in tokens).
     """
     arm = resolution.rules.arms.get(str(resolution.setting("arm")))
     capability = resolution.facts.get("gpu.capability")
@@ -83,11 +85,12 @@ def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = 
     wanted = context if context is not None else min(length, 16000) if isinstance(length, int) else 0
     count = resolution.setting("tensor_parallel_size") or 1
 
-    def distance(figure: Figure) -> tuple[bool, bool, bool, bool, int]:
+    def distance(figure: Figure) -> tuple[bool | int, ...]:
         gpus = evidence.hardware.get(figure.hardware or "", {}).get("gpus", 1)
         at = figure.setup.get("context_tokens")
         same = figure.engine is not None and figure.engine.startswith(resolution.engine.version)
-        return not same_card(figure.hardware, card), gpus != count, at is None, not same, abs((at or 0) - wanted)
+        where = not same_card(figure.hardware, card), gpus != count
+        return *where, evidence.repeats(figure), at is None, not same, abs((at or 0) - wanted)
 
     best = min(alike, key=distance)
     here = same_card(best.hardware, card)
@@ -96,13 +99,17 @@ def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = 
         where.append(f"{best.setup['context_tokens']} tokens of context")
     else:
         where.append("context unknown")
+    if "task" in best.setup:
+        where.append(f"task: {best.setup['task']}")
     if many:
         where.append(f"{best.setup['streams']} streams")
     if best.engine:
         where.append(f"vLLM {best.engine}")
     verb = VERBS.get(metric, metric)
     text = f"{verb} {value_text(best)} ({', '.join(where)})" + ("" if here else f"; {UNMEASURED}")
-    return Cost(text, float(best.value or 0) if here else 0.0, best.id, best.setup.get("context_tokens"))
+    return Cost(
+        text, float(best.value or 0) if here else 0.0, best.id, best.setup.get("context_tokens"), evidence.repeats(best)
+    )
 
 
 def _same_knobs(resolution: Resolution, figure: Figure) -> bool:

@@ -10,9 +10,11 @@ import pytest
 
 from resolver.cli import dispatch
 from resolver.cli.options import read
+from resolver.compile import product_root
 from resolver.diagnostics import UsageError
 from resolver.machines import names
 from resolver.request import build
+from resolver.views.evidence import load_evidence
 from resolver.views.pick import USES, Choice, Wish, pick
 from tests.explain.requests import machine, resolver
 
@@ -52,7 +54,9 @@ def test_what_was_measured_on_the_card_stands_first() -> None:
         arms = [c.resolution.setting("arm") for c in found]
         assert len(arms) == len(set(arms))
     ranked = [
-        (c.cost.context is not None, c.cost.speed) for c in picked("rtx-3090", Wish(USES["chat"], 8000, 1)) if c.here
+        (not c.cost.repeats, c.cost.context is not None, c.cost.speed)
+        for c in picked("rtx-3090", Wish(USES["chat"], 8000, 1))
+        if c.here
     ]
     assert len(ranked) > 3
     assert ranked == sorted(ranked, reverse=True)
@@ -61,6 +65,7 @@ def test_what_was_measured_on_the_card_stands_first() -> None:
 def test_a_rate_without_a_context_stands_behind_those_that_say_it() -> None:
     """mtp-fast has 114 tok/s of a context that nobody wrote down, mtp-long on Triton 62.7 at 25,000 tokens."""
     found = [c for c in picked("rtx-3090", Wish(USES["chat"], 32000, 1)) if c.here]
+    found = [c for c in found if not c.cost.repeats]
     known = [c for c in found if c.cost.context is not None]
     unknown = [c for c in found if c.cost.context is None]
     assert known
@@ -122,3 +127,17 @@ def test_the_questions(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setattr(sys, "stdin", Terminal("agent\n"))
     with pytest.raises(UsageError, match="answers ended"):
         dispatch.main(["pick", "--machine", "rtx-3090"])
+
+
+def test_a_rate_of_answers_that_repeat_their_prompt_stands_behind_the_others() -> None:
+    """A copy is drafted almost for nothing: its rate would promise a chat three times what it gets."""
+    found = [c for c in picked("rtx-3090", Wish(USES["chat"], 20000, 1)) if c.here]
+    repeating, others = [c for c in found if c.cost.repeats], [c for c in found if not c.cost.repeats]
+    assert others
+    assert all(found.index(a) < found.index(b) for a in others for b in repeating)
+    evidence = load_evidence(product_root())
+    for choice in others:
+        assert evidence.figures[str(choice.cost.figure)].setup.get("task") not in evidence.repeating_tasks
+    for choice in found:
+        task = evidence.figures[str(choice.cost.figure)].setup.get("task")
+        assert task is None or f"task: {task}" in choice.why
