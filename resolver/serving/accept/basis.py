@@ -42,7 +42,7 @@ class Subject:
         caches_prefixes: whether prefixes are cached.
         model_bytes: the size of the served model; None: unknown.
         free_mib: reads the free memory of the card in MiB; None where nobody knows.
-        floor_mib: free MiB with which a launch like this one died; None: nobody saw one die.
+        floor_mib: free MiB after the boot with which a launch like this one died under load; None: nobody saw one die.
         wsl: whether it is Linux under Windows, whose free memory means something else.
         log: reads the engine's log so far.
     """

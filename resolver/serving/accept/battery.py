@@ -35,13 +35,13 @@ class Check(Protocol):
 
 CHECKS: tuple[Check, ...] = (
     models,
+    free_memory,
     key,
     tool_call,
     prefix_hit,
     batch,
     long_prompt,
     known_answers,
-    free_memory,
     boot_log,
 )
 LOG = "read the engine's log, and accept it again"

@@ -1,4 +1,4 @@
-"""Is enough of the card's memory left after a full batch and a long prompt?"""
+"""Is enough of the card's memory left after the boot? Asked before any load, for so were the figures that it is compared with."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,18 +122,8 @@ def keep(environ: Mapping[str, str], verdict: Verdict) -> None:
     Raises:
         LaunchError: it cannot be written.
     """
-    place = path(environ)
-    beside = store.folder(environ) / "accepted.lock"
-    try:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise LaunchError(f"the lock {beside} cannot be opened ({error.strerror})", store.FIX) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        others = [one for one in everything(environ) if not _same(one, verdict)]
-        store.write(place, {"schema": SCHEMA, "launches": [one.as_json() for one in (*others, verdict)]})
-    finally:
-        os.close(handle)
+    with _alone(environ):
+        _write(environ, [*(one for one in everything(environ) if not _same(one, verdict)), verdict])
 
 
 def check_writable(environ: Mapping[str, str]) -> None:
@@ -141,8 +132,27 @@ def check_writable(environ: Mapping[str, str]) -> None:
     Raises:
         LaunchError: it cannot be written.
     """
-    store.folder(environ)
-    store.write(path(environ), {"schema": SCHEMA, "launches": [one.as_json() for one in everything(environ)]})
+    with _alone(environ):
+        _write(environ, everything(environ))
+
+
+@contextlib.contextmanager
+def _alone(environ: Mapping[str, str]) -> Iterator[None]:
+    """Keep other launchers from writing between a look at the file and its replacement: their verdicts would be lost."""
+    beside = store.folder(environ) / "accepted.lock"
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise LaunchError(f"the lock {beside} cannot be opened ({error.strerror})", store.FIX) from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _write(environ: Mapping[str, str], verdicts: Sequence[Verdict]) -> None:
+    store.write(path(environ), {"schema": SCHEMA, "launches": [one.as_json() for one in verdicts]})
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
