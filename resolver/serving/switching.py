@@ -58,7 +58,8 @@ def switch(wanted: Wanted, place: Place, wishes: Wishes) -> int:
     Returns the exit status: that of a server that became ready; 1 when it did not, whatever was started again.
 
     Raises:
-        LaunchError: nothing was changed, or the other server could not be stopped.
+        LaunchError: nothing was changed, the other server could not be stopped, or somebody has its place; where it was
+            stopped, how it is started again was said.
     """
     old = _running(wanted, place)
     os.close(state.open_log(wishes.log))
@@ -86,6 +87,10 @@ def switch(wanted: Wanted, place: Place, wishes: Wishes) -> int:
     except Interrupted as stopped:
         place.say(f"interrupted: {wanted.recipe.name} was not started; {_again(old)}")
         return 128 + stopped.number
+    except LaunchError:
+        if old is not None and process.state(old.launcher) == "gone":
+            place.say(_again(old))
+        raise
     finally:
         if held is not None:
             held.release()

@@ -51,16 +51,6 @@ def path(folder: Path, key: str) -> Path:
     return folder / f"{key.removesuffix(SHARED)}.lock"
 
 
-def prepare(folder: Path, keys: Iterable[str]) -> None:
-    """Make the lock files, so that a disk that is full is known before it matters.
-
-    Raises:
-        LaunchError: one cannot be made.
-    """
-    for key in keys:
-        os.close(_open(path(folder, key)))
-
-
 def take(folder: Path, keys: Iterable[str]) -> Held:
     """Lock all of the keys, or none. Never waits.
 
