@@ -50,7 +50,7 @@ def run(line: Line) -> int:
     if line.given("--ledger") or into:
         from resolver.cli.measure_record import record
 
-        record(line, done, resolution, identity, into, server.client.host)
+        record(line, done, resolution, identity, into, server)
     return status_of(done)
 
 

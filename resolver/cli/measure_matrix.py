@@ -22,7 +22,8 @@ BESIDE = ("--matrix", "--resume", "--json", "--quiet", "--verbose")
 
 def run(line: Line) -> int:
     """Compare; exit status 0 where every boot could be used, 1 where one could not, 130 after Ctrl-C."""
-    for name in (*line.options, *(word for word, _ in line.words[1:]), *(knob for knob, _, _ in line.assignments)):
+    beside = [*line.options, *(word for word, _ in line.words[1:]), *(knob for knob, _, _ in line.assignments)]
+    for name in [*beside, *(["--"] if line.args else [])]:
         if name not in BESIDE:
             raise UsageError(f"{shown_word(name)} has no place beside --matrix", "write it into the file of --matrix")
     from resolver.compile import product_root

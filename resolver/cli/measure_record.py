@@ -12,7 +12,7 @@ from resolver.serving.errors import LaunchError
 
 if TYPE_CHECKING:
     from resolver.measure.measurement import Measurement
-    from resolver.measure.server import Identity
+    from resolver.measure.server import Identity, Server
     from resolver.measure.session import Session
     from resolver.resolution import Resolution
 
@@ -27,7 +27,7 @@ def sound(done: Session) -> tuple[list[Measurement], int]:
 
 
 def record(
-    line: Line, done: Session, resolution: Resolution | None, identity: Identity, into: str | None, host: str
+    line: Line, done: Session, resolution: Resolution | None, identity: Identity, into: str | None, server: Server
 ) -> None:
     """Append to the ledger, and write evidence.
 
@@ -36,10 +36,13 @@ def record(
     """
     from resolver.compile import product_root
     from resolver.measure import ledger
+    from resolver.measure.into_running import running_configuration
     from resolver.measure.into_server import differences
     from resolver.measure.provenance_here import provenance_here
 
-    if resolution is not None and (wrong := list(differences(identity, resolution))):
+    host = server.client.host
+    running = running_configuration(os.environ, host, server.client.port)
+    if resolution is not None and (wrong := list(differences(identity, resolution, running))):
         raise LaunchError(
             f"the server is not this launch, so nothing is recorded: {'; '.join(wrong)}",
             "name what it was started with, or only its address with --url",

@@ -41,7 +41,7 @@ def words(argv: Sequence[str]) -> list[str]:
     skipping = False
     for word in mask(argv[1:]):
         name, eq, _ = word.partition("=")
-        if word.startswith("--"):
+        if word.startswith("-"):  # one dash too: what follows an address may be -O3
             skipping = name in ADDRESS and not eq
             if name in ADDRESS:
                 continue

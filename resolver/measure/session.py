@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from resolver.measure import prompts
+from resolver.measure import prompts, user_files
 from resolver.measure.journal import Journal
 from resolver.measure.report import Finding, Report
 from resolver.measure.server import Identity, NotMeasurable, Server
@@ -109,6 +109,10 @@ def run(
         NotMeasurable: nobody answers there.
         UsageError: a file of the user's cannot be read.
     """
+    for path in wish.texts:  # before hours are spent
+        user_files.text(path)
+    if wish.questions is not None:
+        user_files.questions(wish.questions)
     journal = journal or Journal()
     identity = identity or server.identity()
     reports: list[Report] = []

@@ -165,6 +165,8 @@ class _Reader:
             return "its usage says 0 tokens, and text came"
         if any(later < earlier for (_, earlier), (_, later) in zip(self.marks, self.marks[1:], strict=False)):
             return "its count of tokens went down within one answer"
+        if _count(self.usage.get("prompt_tokens")) is None:
+            return "the server does not say how many tokens the prompt has"
         return ""
 
 

@@ -50,6 +50,16 @@ def test_paths_count_by_their_last_part_also_inside_json() -> None:
     assert configuration_hash(one, {"CUDA_HOME": "/usr/cuda"}) == configuration_hash(two, {"CUDA_HOME": "/opt/cuda"})
     assert configuration_hash(one, {}) != configuration_hash([*one[:-1], '{"model":"/a/models/e"}'], {})
     assert portable("Qwen/Qwen3") == "Qwen3"
+
+
+def test_a_short_flag_behind_an_address_counts() -> None:
+    plain = ["vllm", "serve", "m", "--port", "8000"]
+    assert configuration_hash(plain, {}) == configuration_hash(["vllm", "serve", "m"], {})
+    assert configuration_hash([*plain, "-O3"], {}) != configuration_hash(plain, {})
+    assert configuration_hash([*plain, "-tp", "2"], {}) != configuration_hash([*plain, "-tp", "4"], {})
+
+
+def test_what_only_looks_like_a_path_or_json() -> None:
     assert portable("{broken /a") == "{broken /a"
 
 

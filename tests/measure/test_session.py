@@ -6,6 +6,9 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from resolver.diagnostics import UsageError
 from resolver.measure import session
 from resolver.measure.journal import Journal
 from resolver.measure.session import Wish
@@ -68,6 +71,15 @@ def test_pieces_of_two_boots_are_told_of() -> None:
     with running(FakeServer()) as server:
         done = session.run(server.server(), dataclasses.replace(QUICK, tools=("prefill",)), journal)
     assert done.reports[0].measurements[0].notes[-1] == "measured on 2 boots of the server"
+
+
+def test_a_file_that_cannot_be_read_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    wishes = (Wish(("tool-call",), texts=(tmp_path / "a",)), Wish(("tool-call",), questions=tmp_path / "b"))
+    with running(FakeServer()) as server:
+        for wish in wishes:
+            with pytest.raises(UsageError, match="cannot be read"):
+                session.run(server.server(), wish)
+        assert server.asked == []
 
 
 def test_warnings_come_before_the_requests(tmp_path: Path) -> None:

@@ -87,6 +87,11 @@ def test_a_usage_that_is_none_is_not_believed(usage: str) -> None:
     assert "does not say how many tokens" in read(lambda: iter(events), 5).problem
 
 
+def test_a_prompt_that_is_not_counted_is_a_fault() -> None:
+    events = ['{"choices": [{"text": "a"}], "usage": {"completion_tokens": 1}}', "[DONE]"]
+    assert read(lambda: iter(events), 5).problem == "the server does not say how many tokens the prompt has"
+
+
 @pytest.mark.parametrize("event", ['{"choices": 3}', '{"choices": [3]}', '{"choices": [{"delta": 1}]}', '{"a": 1}'])
 def test_odd_events_are_passed_over(event: str) -> None:
     last = '{"choices": [], "usage": {"completion_tokens": 0, "prompt_tokens": 4}}'
