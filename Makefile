@@ -5,7 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.set-up
 ENGINE := venv-cpu
 
-.PHONY: setup engine run test test-fast test-all lint browser plotting reference bench kernels-test clean
+.PHONY: setup engine run test test-fast fuzz test-all lint browser plotting reference bench kernels-test clean
 
 setup: $(STAMP)
 
