@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from splitverify.prefill_selection import load_prefill_table
+from splitverify.prefill_selection import select_prefill
 from splitverify.selection import ARCHITECTURES, load_table
-from splitverify.untuned_prefill import LAYERS
+from splitverify.untuned_prefill import KINDS, LAYERS
 
 HERE = Path(__file__).parent
 BLOCKS = {"bf16": 448, "int8": 864, "fp8": 880}
@@ -75,12 +75,13 @@ def test_the_other_kernels_compile(arch: int) -> None:
 
 
 def prefill_jobs_of(arch: int) -> list[dict[str, Any]]:
-    """One job a row of the prefill table that serves that architecture."""
+    """One job a kind of prefill, with the config that such a GPU gets."""
     jobs = []
-    for row in load_prefill_table(f"sm_{arch}") or load_prefill_table("sm_86"):
-        heads, kv_heads = LAYERS[row["head_size"]]
-        jobs.append(dict(kernel="prefill", fmt=row["format"], layout=row["layout"], head_size=row["head_size"], num_heads=heads,
-                         num_kv_heads=kv_heads, block_size=BLOCKS[row["format"]], scores=row["scores"], config=row["config"]))
+    for head_size, (heads, kv_heads) in LAYERS.items():
+        for fmt, layout, scores in KINDS:
+            choice = select_prefill(divmod(arch, 10), head_size=head_size, fmt=fmt, layout=layout, scores=scores)
+            jobs.append(dict(kernel="prefill", fmt=fmt, layout=layout, head_size=head_size, num_heads=heads,
+                             num_kv_heads=kv_heads, block_size=BLOCKS[fmt], scores=scores, config=choice.config.as_dict()))
     return jobs
 
 
