@@ -64,9 +64,10 @@ def rates(evidence: Evidence, arm: Arm, metric: str = METRIC, many: bool = False
 
 
 def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = None, many: bool = False) -> Cost:
-    """The figure nearest to the launch: same card before same capability, then answers that do not repeat their prompt, one that
+    """The figure nearest to the launch.
 
-    says its context before one that does not, the same engine version, and the nearest context (in tokens).
+    The same card comes before the same capability, then answers that do not repeat their prompt, one that says its context
+    before one that does not, the same engine version, and the nearest context (in tokens).
     """
     arm = resolution.rules.arms.get(str(resolution.setting("arm")))
     capability = resolution.facts.get("gpu.capability")

@@ -12,7 +12,7 @@ from resolver.views.reference.markdown import code, made_from, plain, table
 
 OWN = {
     "LAUNCH_CACHE_DIR": "folder for compiled rules and other things that can be made again; empty: none",
-    "LAUNCH_STATE_DIR": "folder for logs of `serve`",
+    "LAUNCH_STATE_DIR": "folder for logs of `serve`, what runs, verdicts of `accept`, the ledger",
     "LAUNCH_DEBUG": "`1`: an internal error shows its traceback",
     "NO_COLOR": "not empty: no colours on a terminal",
     "TERM": "`dumb`: no colours and no cursor movement",
