@@ -64,7 +64,7 @@ def configuration_hash(argv: Sequence[str], environment: Mapping[str, str]) -> s
 
     Args:
         argv: all words, the program first.
-        environment: the variables that the launch itself sets, not the caller's whole environment.
+        environment: the variables that make the launch (setup.telling_variables), not the caller's whole environment.
 
     Returns:
         Sixteen hexadecimal digits: the beginning of the SHA-256 of both as JSON.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from resolver.masking import mask
 from resolver.measure.configuration import portable, variables, words
 from resolver.measure.provenance_gpu import CardState
-from resolver.measure.setup import hash_of, setup_of
+from resolver.measure.setup import hash_of, setup_of, telling_variables
 
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
@@ -151,7 +151,7 @@ def gather(
         model=_last(resolution.setting("served_model")),
         configuration=hash_of(resolution),
         argv=tuple(words(resolution.argv)),
-        environment=variables(resolution.rendered.set_variables),
+        environment=variables(telling_variables(resolution)),
         facts={
             name: list(value) if isinstance(value, tuple) else value
             for name, value in sorted(facts.items())

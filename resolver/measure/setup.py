@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 def hash_of(resolution: Resolution) -> str:
     """The hash of the launch that a resolution stands for."""
-    return configuration_hash(resolution.argv, resolution.rendered.set_variables)
+    return configuration_hash(resolution.argv, telling_variables(resolution))
+
+
+def telling_variables(resolution: Resolution) -> dict[str, str]:
+    """The engine's variables that make a launch what it is: the rendered ones, and knobs that the engine reads itself, wherever
+    they were given. Keys are left out."""
+    environ = resolution.environment()
+    own = {
+        knob.env: environ[knob.env]
+        for knob in resolution.rules.knobs.values()
+        if knob.exported and not knob.secret and knob.env in environ
+    }
+    return own | dict(resolution.rendered.set_variables)
 
 
 def setup_of(resolution: Resolution) -> dict[str, Any]:
@@ -41,8 +53,11 @@ def telling_knobs(resolution: Resolution) -> dict[str, str]:
     resolver, request, whole = resolution.resolver, resolution.request, hash_of(resolution)
 
     def without(names: Iterable[str]) -> bool:
-        left = {name: given for name, given in request.knobs.items() if name not in set(names)}
-        other = resolver.resolve(replace(request, knobs=left), resolution.machine, resolution.engine)
+        out = set(names)
+        left = {name: given for name, given in request.knobs.items() if name not in out}
+        variables = {resolution.rules.knobs[name].env for name in out}
+        environ = {name: text for name, text in request.environ.items() if name not in variables}
+        other = resolver.resolve(replace(request, knobs=left, environ=environ), resolution.machine, resolution.engine)
         return hash_of(other) == whole
 
     named = {resolver.table.by_variable[variable].name: variable for variable in resolution.effective_knobs}

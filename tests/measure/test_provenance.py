@@ -44,6 +44,17 @@ def test_the_hash_is_of_the_launch_and_not_of_where_it_listens() -> None:
     assert len(base) == 16
 
 
+@pytest.mark.parametrize("variable", ["VLLM_SPEC_DECODE_ATTN", "PYTORCH_ALLOC_CONF"])
+def test_a_knob_that_the_engine_reads_itself_makes_another_launch(variable: str) -> None:
+    base = hash_of(ask("mtp-long"))
+    typed, inherited = ask("mtp-long", f"{variable}=7"), ask("mtp-long", **{variable: "7"})
+    assert hash_of(typed) == hash_of(inherited) != base
+    assert hash_of(typed) != hash_of(ask("mtp-long", f"{variable}=8"))
+    for one in (typed, inherited):
+        assert setup_of(one)["knobs"][variable] == "7"
+        assert gather(one, at="2026-12-01T10:00:00Z").environment[variable] == "7"
+
+
 def test_paths_count_by_their_last_part_also_inside_json() -> None:
     one = ["/a/venv/bin/vllm", "serve", "/a/models/m", "--x=/a/b", "--speculative-config", '{"model":"/a/models/d"}']
     two = ["/c/bin/vllm", "serve", "models/m", "--x=/d/b", "--speculative-config", '{"model": "/e/d"}']

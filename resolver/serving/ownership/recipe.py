@@ -104,6 +104,7 @@ class Recipe:
 def of(resolution: Resolution, plan: Plan) -> Recipe:
     """The recipe of a launch that was planned."""
     from resolver.measure.configuration import configuration_hash
+    from resolver.measure.setup import telling_variables
 
     argv, rendered = plan.order.argv, resolution.rendered
     hidden = mask(argv) != argv or any(hide_in_json(word) != word for word in argv)
@@ -112,7 +113,7 @@ def of(resolution: Resolution, plan: Plan) -> Recipe:
     return Recipe(
         resolution.request.profile or "launch",
         command(resolution),
-        configuration_hash(argv, given),
+        configuration_hash(argv, telling_variables(resolution)),
         resolution.engine.name,
         str(plan.order.root),
         None if hidden else tuple(argv),
