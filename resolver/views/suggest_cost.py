@@ -77,7 +77,7 @@ def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = 
     alike = [
         f
         for f in rates(evidence, arm, metric, many)
-        if evidence.capability(f) == capability and _same_knobs(resolution, f)
+        if evidence.capability(f) == capability and same_knobs(resolution, f)
     ]
     if not alike:
         return Cost(UNMEASURED)
@@ -113,7 +113,7 @@ def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = 
     )
 
 
-def _same_knobs(resolution: Resolution, figure: Figure) -> bool:
+def same_knobs(resolution: Resolution, figure: Figure) -> bool:
     """Whether nothing that the figure states of its drafts and knobs differs from the launch; the arm is the same anyway."""
     drafts = figure.setup.get("draft_tokens")
     if drafts is not None and drafts != resolution.setting("num_speculative_tokens"):

@@ -10,7 +10,7 @@ from resolver.views.figures import value_text
 from resolver.views.matrix import CAPABILITIES, cells
 from resolver.views.reference.links import Links
 from resolver.views.reference.markdown import code, plain, table
-from resolver.views.suggest_cost import _same_knobs, rates
+from resolver.views.suggest_cost import rates, same_knobs
 
 MACHINE, CARD = "rtx-3090", "RTX 3090 24 GB"
 """The machine file, and the name of its card among the figures."""
@@ -49,7 +49,7 @@ def _rate(links: Links, found: Resolution, metric: str) -> str:
         [
             f
             for f in rates(links.evidence, arm, metric)
-            if links.evidence.capability(f) == capability and _same_knobs(found, f)
+            if links.evidence.capability(f) == capability and same_knobs(found, f)
         ]
         if arm is not None
         else []
