@@ -34,7 +34,7 @@ class Knob:
     sets: tuple[str, ...] = ()
     exported: bool = False
     explicit_matters: str | None = None
-    installation: bool = False
+    never_suggested: bool = False
     invalid_origin: str | None = None
     origins: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()

@@ -8,6 +8,9 @@ from resolver.cli.options import Line
 from resolver.cli.start import OK, REFUSED, put
 from resolver.diagnostics import UsageError
 
+FOR_PROGRAMS = ("argv", "env")
+"""Formats that are read by programs, often and in a hurry: what `fit` has to say is not computed for them."""
+
 
 def run(line: Line) -> int:
     """Resolve and print; returns the exit status."""
@@ -21,21 +24,26 @@ def run(line: Line) -> int:
 
     answer = suggesting.applied(line, ask(line))
     resolution = answer.resolution
+    notes = answer.notes
+    if wanted not in FOR_PROGRAMS:
+        from resolver.views.fit_note import memory_notes
+
+        notes = (*notes, *memory_notes(resolution))
     if wanted == "json":
         import json
 
         from resolver.views.result import as_json
 
-        data = as_json(resolution, answer.notes) | {"suggestions": suggesting.as_json(line, answer)}
+        data = as_json(resolution, notes) | {"suggestions": suggesting.as_json(line, answer)}
         put(json.dumps(data, indent=2) + "\n")
         return REFUSED if resolution.refused else OK
     from resolver.views.page import stderr_page, stdout_page
     from resolver.views.terminal import show_resolution
 
     if wanted == "table" and not resolution.refused:
-        show_resolution(resolution, stdout_page(), level_of(line), answer.notes)
+        show_resolution(resolution, stdout_page(), level_of(line), notes)
         return OK
-    show_resolution(resolution, stderr_page(), level_of(line), answer.notes, command=False)
+    show_resolution(resolution, stderr_page(), level_of(line), notes, command=False)
     if resolution.refused:
         suggesting.show(line, answer, stderr_page())
         return REFUSED

@@ -75,7 +75,8 @@ def show(line: Line, answer: Answer, page: Page) -> None:
     for i, item in enumerate(found, 1):
         page.line(f"{i}. {item.command}", indent=2)
         if not line.given("--quiet"):
-            page.line(f"{', '.join(map(str, item.changes))}: arm {item.arm}, {item.cost}", "dim", indent=5)
+            room = "" if item.fits else "; does not fit into memory, by `launch.py fit`"
+            page.line(f"{', '.join(map(str, item.changes))}: arm {item.arm}, {item.cost}{room}", "dim", indent=5)
     if not line.given("--quiet"):
         page.line("add --apply 1 to the command you typed to run the first", "dim")
 

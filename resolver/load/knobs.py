@@ -38,7 +38,7 @@ def read_knobs(document: Document, collect: Collector) -> dict[str, Knob]:
             sets=words(data.get("sets")),
             exported=bool(data.get("exported", False)),
             explicit_matters=data.get("explicit_matters"),
-            installation=bool(data.get("installation", False)),
+            never_suggested=bool(data.get("never_suggested", False)),
             invalid_origin=data.get("invalid_origin"),
             origins=words(data.get("origin")),
             figures=words(data.get("figures")),

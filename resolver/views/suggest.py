@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from resolver.views import suggest_command as written
+from resolver.views.fit_note import overfull
 from resolver.views.suggest_cost import Cost, cost_of
 from resolver.views.suggest_draft import Change, Draft
 from resolver.views.suggest_search import BUDGET, MOST_CHANGES, Search
@@ -29,6 +30,8 @@ class Suggestion:
     resolution: Resolution
     own: int
     cost: Cost
+    fits: bool = True
+    """False when `fit` says that it does not, even in the best case."""
 
     @property
     def arm(self) -> str:
@@ -42,6 +45,7 @@ class Suggestion:
             "own_choices_changed": self.own,
             "arm": self.arm,
             "cost": self.cost.as_json(),
+            "fits": self.fits,
         }
 
 
@@ -70,8 +74,11 @@ def suggest(
     if not any(
         p.rule == "unknown-profile" for p in resolution.request.problems
     ):  # there the spelling tells what was meant
-        out.sort(key=lambda pair: (pair[0].own, -pair[1].cost.speed, len(pair[0].changes), pair[0].weight))
-    return [made for _, made in out[:limit]]
+        out.sort(
+            key=lambda pair: (not pair[1].fits, pair[0].own, -pair[1].cost.speed, len(pair[0].changes), pair[0].weight)
+        )
+    fitting = [made for _, made in out if made.fits]
+    return (fitting or [made for _, made in out])[:limit]
 
 
 def _made(
@@ -90,4 +97,5 @@ def _made(
         again,
         draft.own,
         cost_of(again),
+        not overfull(again),
     )

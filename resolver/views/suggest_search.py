@@ -155,21 +155,26 @@ class Search:
             knob = self.rules.knobs[name]
             if knob.env in draft.names or name in FIXED:
                 continue
+            given = draft.request.knobs.get(name)
+            bad = refusal.key.startswith("bad ")
+            values = reach.values(self.rules, knob, given.text if given else None, bad)
+            meant = [text for text in values if bad and given and reach.spelling(knob, given.text, text)]
+            yield from (drafts.set_knob(draft, knob, text, spelling=True) for text in meant)
             unset = drafts.unset_knob(self.resolver, draft, knob)
             if unset is not None:
                 yield unset
-            if knob.installation:  # what is there can be left unsaid, and not invented
+            if knob.never_suggested:  # what is there can be left unsaid, and not invented
                 continue
-            given = draft.request.knobs.get(name)
-            bad = refusal.key.startswith("bad ")
-            for i, text in enumerate(reach.values(self.rules, knob, given.text if given else None, bad)):
-                if bad and given and reach.spelling(knob, given.text, text):
-                    yield drafts.set_knob(draft, knob, text, spelling=True)
-                elif (other := self._change(node, draft, name, text, 2 + min(i, 2) // 2)) is not None:
+            for i, text in enumerate(values):
+                if (
+                    text not in meant
+                    and (other := self._change(node, draft, name, text, 2 + min(i, 2) // 2)) is not None
+                ):
                     yield other
         if "ctx" in knobs and draft.request.profile and "--profile" not in draft.names:
-            for name in self.rules.profiles:
-                if name != draft.request.profile:
+            for name, profile in self.rules.profiles.items():
+                invents = any(self.rules.knobs[knob].never_suggested for knob in profile.knobs)
+                if name != draft.request.profile and not invents:
                     yield drafts.with_profile(self.resolver, draft, name, 3)
         if flags or refusal.flags:
             for label in flags_of.labels(engine, draft):

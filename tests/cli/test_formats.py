@@ -183,3 +183,11 @@ def test_a_quiet_table_is_the_command(cli: Cli) -> None:
     assert full.endswith(quiet)
     assert "serve" in quiet
     assert "note" not in quiet
+
+
+def test_what_cannot_fit_is_said_where_people_read(cli: Cli) -> None:
+    full = ("resolve", "--machine", "rtx-3090", "--profile", "mtp-fast", "MAX_LEN=262144")
+    assert "does not fit" in cli.run(*full, "--format", "shell").err
+    assert "does not fit" in cli.run(*full, "--format", "table").out
+    assert any(d["rule"] == "does-not-fit" for d in json.loads(cli.run(*full, "--json").out)["diagnostics"])
+    assert "does not fit" not in cli.run(*full, "--format", "argv").err

@@ -243,5 +243,18 @@ def test_what_is_installed_or_serves_together_is_never_invented() -> None:
         for change in (change for suggestion in found for change in suggestion.changes):
             knob = refused.resolver.table.by_variable.get(change.name)
             tried += 1
-            assert knob is None or not knob.installation or change.after is None, change
+            corrected = change.before is not None and change.own == 0
+            assert knob is None or not knob.never_suggested or change.after is None or corrected, change
     assert tried
+
+
+def test_a_misspelt_value_is_corrected_first() -> None:
+    first = suggest(ask("mtp-fast", "CTX=long", "SPEC=mpt", on="rtx-4090"))[0]
+    assert [(c.name, c.after, c.own) for c in first.changes] == [("SPEC", "mtp", 0)]
+
+
+def test_a_profile_for_another_engine_is_not_suggested() -> None:
+    """cpu-tiny names an environment of its own: on a GPU it would start another engine with a model it was not made for."""
+    for words in (("KV_MEM=1000000000",), ("CTX=none",), ("MAX_LEN=500000",)):
+        for suggestion in suggest(ask("dflash2-long", *words)):
+            assert "cpu-tiny" not in suggestion.command
