@@ -7,13 +7,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from resolver.compile import product_root
+from resolver.serving.ownership import records, store
 from tests.measure.fake_server import FakeServer, running
+from tests.serving.test_ownership import RECIPE
 
 ROOT = product_root()
 ARM = "off-fast-cpu"
@@ -91,6 +94,19 @@ def test_another_server_is_refused_before_it_is_asked_anything(
     assert f"error: the server is not the launch that the figures would be recorded for: {said}" in done.stderr
     assert (product / "profiles.yaml").read_bytes() == (ROOT / "profiles.yaml").read_bytes()
     assert not (tmp_path / "figures.jsonl").exists()
+
+
+def test_a_server_that_the_launcher_started_otherwise_is_not_recorded(run: Run, tmp_path: Path) -> None:
+    with running(FakeServer(longest=2048, root="/srv/models/cpu-tiny")) as server:
+        ledger = tmp_path / "ledger.jsonl"
+        launch = replace(RECIPE, host="127.0.0.1", port=server.port)
+        records.save(store.folder({"LAUNCH_STATE_DIR": str(tmp_path)}), records.new(launch, ("cpu",), "ready"))
+        done = run(
+            "measure", "prefill", *LAUNCH, "--url", f"http://127.0.0.1:{server.port}", "--ledger", str(ledger), *QUICK
+        )
+    assert done.returncode == 1
+    assert "nothing is recorded: `launch.py` started it with other words or variables" in done.stderr
+    assert not ledger.exists()
 
 
 def test_another_arm_is_refused(run: Run) -> None:
