@@ -74,7 +74,7 @@ missing. `env` is the whole environment of that request. Each gives one JSON lin
 def page(command: Command | None) -> str:
     """The help of one command, or of all."""
     if command is None:
-        shown = "\n".join(f"  {c.name:<10}{c.help}" for c in COMMANDS.values())
+        shown = "\n".join(f"  {c.name:<12}{c.help}" for c in COMMANDS.values())
         return f"{_HEAD}\nCommands (launch.py COMMAND --help says more):\n{shown}\n\n{_options(COMMANDS['launch'].options)}\n{_STATUS}"
     takes = " [KNOB=value ...]" if command.asks else ""
     if command.name in NAMING:

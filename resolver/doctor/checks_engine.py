@@ -8,6 +8,9 @@ from typing import Any
 
 from resolver.doctor.finding import Finding, Scene
 
+CPU_VENV = "venv-cpu"
+"""The environment that `make engine` makes."""
+
 
 def engine_missing(scene: Scene) -> Iterator[Finding]:
     """No engine, or one that is not known."""
@@ -20,7 +23,9 @@ def engine_missing(scene: Scene) -> Iterator[Finding]:
             f"there is no vLLM in the engine's environment, {scene.launch.venv}",
             "there is nothing to start",
             "knob ENGINE_VENV",
-            f"install vLLM into {scene.launch.venv}, or set ENGINE_VENV to the environment that has it",
+            "run `make engine`"
+            if scene.launch.venv == CPU_VENV
+            else f"install vLLM into {scene.launch.venv}, or set ENGINE_VENV to the environment that has it",
         )
     elif version and str(version).partition("+")[0] not in scene.launch.engines:
         yield Finding(

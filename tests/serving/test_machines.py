@@ -15,6 +15,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from resolver.machines import load_machine
 from resolver.serving.probe import probe, questions
 from resolver.serving.probes.basis import World
 
@@ -160,3 +161,17 @@ def test_what_the_schema_refuses(place: str, value: object, said: str) -> None:
         node = node[parent]
     node[last] = value
     assert any(re.search(re.escape(said), message) for message in errors(document)), errors(document)
+
+
+def test_what_machines_prints_is_a_machine_file(tmp_path: Path) -> None:
+    """So that somebody can describe a machine by asking it, and another can resolve for it."""
+    printed = subprocess.run(
+        [sys.executable, str(REPO / "launch.py"), "machines", "this", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    saved = tmp_path / "mine.json"
+    saved.write_text(printed, encoding="utf-8")
+    there = load_machine(REPO, str(saved))
+    assert dict(there.facts)["device"] == json.loads(printed)["facts"]["device"]
