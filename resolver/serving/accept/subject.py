@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from resolver.resolution import Resolution
     from resolver.serving.owned_run import Wanted
 
-DIED_MIB = 396
-"""Free MiB after the boot with which CTX=huge SPEC=dflash2 died under eight requests on a 24 GB card.
-
-Source: figure g-kvmem-plus196-free; with 436 MiB it lived (g-kvmem-plus146-free).
-"""
-
 
 def subject(resolution: Resolution, wanted: Wanted, log: Path) -> Subject:
     """The subject of an accepted launch.
@@ -34,7 +28,6 @@ def subject(resolution: Resolution, wanted: Wanted, log: Path) -> Subject:
     drafts = resolution.setting("num_speculative_tokens") if resolution.setting("spec_method") else 0
     eager = resolution.lookup("enforce_eager") == "on" or "enforce_eager" in resolution.passthrough.flags
     captured = _last(resolution, "max_cudagraph_capture_size")
-    at_risk = resolution.lookup("ctx") == "huge" and resolution.lookup("spec") == "dflash2"
     return Subject(
         target,
         Server(replace(target.client, wait=WAIT), target.model),
@@ -46,7 +39,7 @@ def subject(resolution: Resolution, wanted: Wanted, log: Path) -> Subject:
         resolution.setting("caches_prefixes") == "on",
         resolution.lookup("file.served_model.bytes"),
         _free(wanted),
-        DIED_MIB if at_risk else None,
+        _number(resolution.setting("free_mib_that_died")),
         resolution.setting("on_wsl") == "on",
         lambda: _lines(log),
     )
