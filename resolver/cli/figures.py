@@ -44,6 +44,10 @@ def prepare(words: Sequence[str]) -> list[str]:
 
 def run(line: Line) -> int:
     """Print what fits the options. Raises UsageError for a word that nothing has, RulesError for broken data."""
+    if line.given("--plot"):
+        from resolver.views import figures_plot
+
+        figures_plot.check(Path(line.get("--plot") or ""))
     resolver = open_resolver()
     ledger = ledger_of(line)
     evidence = load_evidence(resolver.root)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 
+from resolver import output_files
 from resolver.cli import suggesting
 from resolver.cli.options import Line
 from resolver.cli.start import OK, say
@@ -47,25 +46,19 @@ def run(line: Line) -> int:
 
 def _can_write(name: str) -> None:
     """Raises UsageError where the file cannot be made: before the minute that the answers take."""
-    folder = os.path.dirname(os.path.abspath(name))
-    if os.path.isdir(name) or not os.path.isdir(folder):
-        raise UsageError(f"--html {name} cannot be written: there is no such folder, or it is one", "name a file")
-    if not os.access(name if os.path.exists(name) else folder, os.W_OK):
-        raise UsageError(f"--html {name} cannot be written: it is not yours to write", "name another file")
+    try:
+        output_files.check(name)
+    except OSError as error:
+        raise _unwritable(name, error) from None
 
 
 def _write(name: str, text: str) -> None:
     """Write the whole file or none of it."""
-    beside = f"{name}.{os.getpid()}.part"
     try:
-        with open(beside, "w", encoding="utf-8") as handle:
-            handle.write(text)
-        os.replace(beside, name)
+        output_files.replace(name, text.encode("utf-8"))
     except OSError as error:
-        if os.path.exists(beside):
-            os.unlink(beside)
-        raise UsageError(
-            f"--html {name} cannot be written: {os.strerror(error.errno or 0)}", "name another file"
-        ) from None
-    finally:
-        sys.stderr.flush()
+        raise _unwritable(name, error) from None
+
+
+def _unwritable(name: str, error: OSError) -> UsageError:
+    return UsageError(f"--html {name} cannot be written: {error.strerror}", "name another file with --html")

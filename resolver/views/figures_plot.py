@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from resolver import output_files
 from resolver.diagnostics import UsageError
 from resolver.model import Rules
 from resolver.serving.errors import LaunchError
@@ -64,8 +65,7 @@ def plot(rules: Rules, evidence: Evidence, figures: Iterable[Figure], path: Path
         UsageError: the file is neither, no figure has a place, or matplotlib is not installed.
         LaunchError: the file cannot be written.
     """
-    if path.suffix.lower() not in KINDS:
-        raise UsageError(f"{path.name} ends neither in .svg nor in .png", "write --plot speed.svg, for example")
+    check(path)
     found = series(rules, figures, metric)
     if not found:
         raise UsageError(
@@ -76,8 +76,27 @@ def plot(rules: Rules, evidence: Evidence, figures: Iterable[Figure], path: Path
     try:
         _save(picture, path)
     except OSError as error:
-        raise LaunchError(f"{path} cannot be written ({error.strerror})", "name another file with --plot") from None
+        raise _unwritable(path, error) from None
     return sum(len(points) for points in found.values())
+
+
+def check(path: Path) -> None:
+    """Refuse a file that cannot be drawn into, before anything is read.
+
+    Raises:
+        UsageError: it is neither PNG nor SVG.
+        LaunchError: it cannot be written.
+    """
+    if path.suffix.lower() not in KINDS:
+        raise UsageError(f"{path.name} ends neither in .svg nor in .png", "write --plot speed.svg, for example")
+    try:
+        output_files.check(path)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> LaunchError:
+    return LaunchError(f"{path} cannot be written ({error.strerror})", "name another file with --plot")
 
 
 def _picture(found: dict[Series, list[tuple[int, Figure]]], metric: str, evidence: Evidence) -> Any:
@@ -127,9 +146,4 @@ def _save(picture: Any, path: Path) -> None:
         picture.savefig(made, format="svg", metadata={"Date": None, "Creator": None})
     else:
         picture.savefig(made, format="png", dpi=120, metadata={"Software": None})
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        beside.write_bytes(made.getvalue())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    output_files.replace(path, made.getvalue())

@@ -62,6 +62,33 @@ def test_what_it_refuses(words: tuple[str, ...], says: str | None) -> None:
     assert not (ROOT / "m.html").exists()
 
 
+@pytest.mark.parametrize("name", ["pipe", "link", "loop", "nowhere/x", "n" * 300, "/proc/m.html"])
+@pytest.mark.parametrize("words", [("matrix", "--html"), ("figures", "--plot")], ids=" ".join)
+def test_what_is_no_file_is_neither_replaced_nor_computed_for(
+    tmp_path: Path, words: tuple[str, str], name: str
+) -> None:
+    name += ".svg"  # of one that is drawn; a page may be called so as well
+    os.mkfifo(tmp_path / "pipe.svg")
+    (tmp_path / "link.svg").symlink_to("pipe.svg")
+    (tmp_path / "loop.svg").symlink_to("loop.svg")
+    there = {path: path.lstat() for path in tmp_path.iterdir()}
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "launch.py", *words, os.path.join(tmp_path, name)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode in (1, 2)
+    assert "cannot be written" in done.stderr
+    assert words[1] in done.stderr.partition("fix:")[2]
+    assert "launches are resolved" not in done.stderr
+    assert time.monotonic() - began < 20
+    assert {path: path.lstat() for path in tmp_path.iterdir()} == there
+
+
 def test_the_standard_knobs_exist_and_are_as_many_as_fit() -> None:
     wanted = choices(open_resolver(), [])
     assert [knob.variable for knob in wanted.knobs] == [name for name, _ in KNOBS]
