@@ -7,9 +7,8 @@ from pathlib import Path
 from resolver.cli.dispatch import shown_word
 from resolver.cli.options import Line
 from resolver.diagnostics import UsageError, nearest
+from resolver.measure.limits import LIMITS
 from resolver.measure.session import MODULES, Wish, known_tasks
-
-LARGEST = 1 << 24
 
 
 def wish_of(line: Line) -> Wish:
@@ -36,12 +35,12 @@ def wish_of(line: Line) -> Wish:
             )
     return Wish(
         tuple(tools),
-        numbers("--contexts", line.get("--contexts"), 64),
-        numbers("--streams", line.get("--streams"), 1, 512) or (1,),
-        one("--repeats", line.get("--repeats"), 5, 1, 1000),
-        one("--answer", line.get("--answer"), 256, 8, 65536),
+        numbers("contexts", line.get("--contexts")),
+        numbers("streams", line.get("--streams")) or (1,),
+        one("repeats", line.get("--repeats"), 5),
+        one("answer", line.get("--answer"), 256),
         tasks,
-        one("--seed", line.get("--seed"), 1, 0, 1 << 31),
+        one("seed", line.get("--seed"), 1),
         texts,
         Path(questions) if questions else None,
     )
@@ -52,23 +51,24 @@ def paths(given: str | None) -> tuple[Path, ...]:
     return tuple(Path(part) for part in given.split(",") if part) if given else ()
 
 
-def numbers(option: str, given: str | None, least: int, most: int = LARGEST) -> tuple[int, ...]:
+def numbers(what: str, given: str | None) -> tuple[int, ...]:
     """Numbers that are joined with commas; 4k is 4000. Each once, in their order."""
     if given is None:
         return ()
-    return tuple(dict.fromkeys(_number(option, part.strip(), least, most) for part in given.split(",")))
+    return tuple(dict.fromkeys(_number(what, part.strip()) for part in given.split(",")))
 
 
-def one(option: str, given: str | None, default: int, least: int, most: int) -> int:
+def one(what: str, given: str | None, default: int) -> int:
     """One number; without the option the default."""
-    return default if given is None else _number(option, given, least, most)
+    return default if given is None else _number(what, given)
 
 
-def _number(option: str, text: str, least: int, most: int) -> int:
-    digits, factor = (text[:-1], 1000) if text[-1:] in ("k", "K") else (text, 1)
-    if digits.isascii() and digits.isdigit() and len(digits) < 10 and least <= int(digits) * factor <= most:
-        return int(digits) * factor
-    raise UsageError(
-        f"{option} takes whole numbers from {least} to {most}",
-        f"write {option} {'1k,8k' if least == 64 else least}, for example",
-    )
+def _number(what: str, text: str) -> int:
+    limit = LIMITS[what]
+    found = limit.read(text)
+    if found is None:
+        raise UsageError(
+            f"--{what} takes whole numbers from {limit.least} to {limit.most}",
+            f"write --{what} {limit.such}, for example",
+        )
+    return found
