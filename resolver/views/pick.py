@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from resolver.request import build
+from resolver.views.fit_note import overfull
 from resolver.views.suggest_cost import Cost, cost_of
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Choice:
     length: int
     bits: int | None
     why: str
+    fits: bool = True
+    """False when `fit` says that it does not, even in the best case."""
 
     @property
     def measured(self) -> bool:
@@ -90,6 +93,7 @@ class Choice:
             "max_num_seqs": self.resolution.setting("max_num_seqs"),
             "kv_cache_bits": self.bits,
             "measured": self.measured,
+            "fits": self.fits,
             "cost": self.cost.as_json(),
             "why": self.why,
         }
@@ -106,12 +110,13 @@ def pick(resolver: Resolver, machine: Machine, engine: Engine | str | None, wish
 
 
 def _rank(choice: Choice, wish: Wish) -> tuple[Any, ...]:
-    """The order: measured here, then what is preferred. A rate of answers that repeat their prompt stands behind the others, and so
+    """The order: what may fit into memory, measured here, then what is preferred. A rate of answers that repeat their prompt stands behind the others, and so
 
     does one whose context nobody wrote down: rates fall with the context, and such a rate is most often one of a short prompt.
     """
     first = {"speed": (), "context": (-choice.length,), "quality": (-(choice.bits or 0),)}[wish.prefer]
     return (
+        not choice.fits,
         not choice.here,
         not choice.measured,
         *first,
@@ -145,12 +150,17 @@ def _try(
     if isinstance(seats, int) and seats < wish.streams:
         more.append(f"MAX_SEQS={wish.streams}")
         resolution = _resolve(resolver, machine, engine, tuple(more))
+    count = resolution.facts.get("gpu.count")
+    if isinstance(count, int) and count > 1 and overfull(resolution):
+        more.append(f"TENSOR_PARALLEL_SIZE={count}")
+        resolution = _resolve(resolver, machine, engine, tuple(more))
     length = resolution.setting("max_model_len")
     if resolution.refused or not isinstance(length, int) or length < wish.context:
         return None
     cost = cost_of(resolution, wish.use.metric, wish.context, wish.use.name == "batch")
     bits = BITS.get(str(resolution.setting("effective_kv_cache_dtype")))
-    return Choice(tuple(more), resolution, cost, length, bits, _why(resolution, cost, length, bits, wish))
+    fits = not overfull(resolution)
+    return Choice(tuple(more), resolution, cost, length, bits, _why(resolution, cost, length, bits, fits), fits)
 
 
 def _resolve(resolver: Resolver, machine: Machine, engine: Engine | str | None, words: tuple[str, ...]) -> Resolution:
@@ -159,9 +169,11 @@ def _resolve(resolver: Resolver, machine: Machine, engine: Engine | str | None, 
     return resolver.resolve(request, machine, engine)
 
 
-def _why(resolution: Resolution, cost: Cost, length: int, bits: int | None, wish: Wish) -> str:
+def _why(resolution: Resolution, cost: Cost, length: int, bits: int | None, fits: bool) -> str:
     """One line: the figure, the room, the cache, and what is warned of."""
     parts = [cost.text, f"{length} tokens at most"]
+    if not fits:
+        parts.insert(0, "does not fit into memory, by `launch.py fit`")
     if bits:
         dtype = str(resolution.setting("effective_kv_cache_dtype"))
         parts.append("cache of 4-bit keys and 2-bit values" if dtype.startswith("kvarn_k4v2") else f"{bits}-bit cache")

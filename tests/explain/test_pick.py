@@ -12,9 +12,10 @@ from resolver.cli import dispatch
 from resolver.cli.options import read
 from resolver.compile import product_root
 from resolver.diagnostics import UsageError
-from resolver.machines import names
+from resolver.machines import inline_machine, names
 from resolver.request import build
 from resolver.views.evidence import load_evidence
+from resolver.views.fit_note import overfull
 from resolver.views.pick import USES, Choice, Wish, pick
 from tests.explain.requests import machine, resolver
 
@@ -141,3 +142,32 @@ def test_a_rate_of_answers_that_repeat_their_prompt_stands_behind_the_others() -
     for choice in found:
         task = evidence.figures[str(choice.cost.figure)].setup.get("task")
         assert task is None or f"task: {task}" in choice.why
+
+
+def test_what_cannot_fit_stands_last_and_says_so() -> None:
+    """A card of 16 GiB holds none of it, whatever was measured on larger ones of its generation."""
+    small = inline_machine(
+        product_root(),
+        {
+            "facts": {
+                "device": "cuda",
+                "gpu": {"name": "a card", "capability": "8.9", "count": 1, "vram_mib": 16384},
+                "wsl": False,
+            }
+        },
+        "small",
+    )
+    found = pick(resolver(), small, None, Wish(USES["chat"], 8000, 1))
+    assert found
+    assert [c.fits for c in found] == sorted((c.fits for c in found), reverse=True)
+    assert not all(c.fits for c in found)
+    for choice in found:
+        assert choice.fits != overfull(choice.resolution)
+        assert choice.fits != ("does not fit into memory" in choice.why)
+
+
+def test_cards_that_are_there_are_used_where_one_is_too_small() -> None:
+    found = picked("2x-rtx-3080-20gb", Wish(USES["chat"], 8000, 1))
+    assert any("TENSOR_PARALLEL_SIZE=2" in c.words for c in found)
+    assert found[0].fits
+    assert not any("TENSOR_PARALLEL_SIZE=2" in c.words for c in picked("rtx-3090", Wish(USES["chat"], 8000, 1)))
