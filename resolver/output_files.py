@@ -61,6 +61,14 @@ def open_to_append(path: str | Path, mode: int = 0o666) -> int:
     return handle
 
 
+def check_append(path: str | Path) -> None:
+    """Find out whether `open_to_append` can open it; what is not there is not made. Raises OSError."""
+    if os.path.exists(path):
+        os.close(open_to_append(path))
+    else:
+        check(path)
+
+
 def write_all(handle: int, content: bytes) -> None:
     """Write all of it. Raises OSError."""
     left = memoryview(content)

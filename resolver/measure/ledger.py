@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from resolver import files
+from resolver import files, output_files, strict_json
 from resolver.measure.measurement import Measurement
 from resolver.measure.provenance import Provenance
 from resolver.serving.errors import LaunchError
@@ -106,14 +106,31 @@ def append(path: Path, measurements: Sequence[Measurement], provenance: Provenan
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         new = not path.exists()
-        with open(path, "ab+", buffering=0) as file:
+        with open(output_files.open_to_append(path), "ab+", buffering=0) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             return _append(path, file, new, measurements, provenance)
     except OSError as error:
-        raise LaunchError(
-            f"the ledger {path} cannot be written ({error.strerror or type(error).__name__})",
-            "make room or change its permissions, or name another file with --ledger",
-        ) from None
+        raise _unwritable(path, error) from None
+
+
+def check_writable(path: Path) -> None:
+    """Find out whether `append` can write there, before hours are spent on measuring. Makes the folder.
+
+    Raises:
+        LaunchError: it cannot.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        output_files.check_append(path)
+    except OSError as error:
+        raise _unwritable(path, error) from None
+
+
+def _unwritable(path: Path, error: OSError) -> LaunchError:
+    return LaunchError(
+        f"the ledger {path} cannot be written ({error.strerror or type(error).__name__})",
+        "make room or change its permissions, or name another file with --ledger",
+    )
 
 
 def _append(
@@ -139,9 +156,7 @@ def _append(
         text += json.dumps(record.as_json(), ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         out.append(record)
     try:
-        left = memoryview(text)
-        while left:
-            left = left[os.write(file.fileno(), left) :]
+        output_files.write_all(file.fileno(), text)
         os.fsync(file.fileno())
     except OSError:
         with contextlib.suppress(OSError):
@@ -206,8 +221,10 @@ def parse(path: Path, content: bytes) -> Ledger:
 def _record(line: bytes, number: int) -> Record:
     """One line as a record. Raises ValueError with the reason."""
     try:
-        data = json.loads(line)
-    except (ValueError, RecursionError):
+        data = strict_json.loads(line)
+    except strict_json.OddNumber as error:
+        raise ValueError(f"the line cannot be used: {error}") from None
+    except ValueError:
         raise ValueError("the line is not whole, or no JSON") from None
     if not isinstance(data, dict) or not all(isinstance(data.get(k), dict) for k in ("measurement", "provenance")):
         raise ValueError("the line is no record of a measurement")

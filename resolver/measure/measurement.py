@@ -44,8 +44,9 @@ class Measurement:
     def __post_init__(self) -> None:
         """Refuse what is no number: such a thing was not measured."""
         for number in (self.value, self.low, self.high):
-            if number is not None and not math.isfinite(number):
-                raise ValueError(f"{self.metric} is {number}, which is no measured number")
+            if number is not None and not _finite(number):
+                shown = number if isinstance(number, float) else "too large"
+                raise ValueError(f"{self.metric} is {shown}, which is no measured number")
         if self.n < 1:
             raise ValueError(f"{self.metric} has {self.n} observations, so nothing was measured")
 
@@ -70,6 +71,8 @@ class Measurement:
         for name, condition in data["conditions"].items():
             if not isinstance(condition, str | int | float | bool):
                 raise ValueError(f"the condition {name} of a measurement is {type(condition).__name__}")
+            if not isinstance(condition, str) and not _finite(condition):
+                raise ValueError(f"the condition {name} of a measurement is no number")
         if not all(isinstance(note, str) for note in data["notes"]):
             raise ValueError("a note of a measurement is no text")
         return cls(**{**data, "conditions": dict(data["conditions"]), "notes": tuple(data["notes"])})
@@ -77,6 +80,14 @@ class Measurement:
     def unsound(self, why: str) -> Measurement:
         """Return it marked as not to be recorded, with the reason among its notes."""
         return replace(self, sound=False, notes=self.notes if why in self.notes else (*self.notes, why))
+
+
+def _finite(number: float) -> bool:
+    """Whether it can be computed with; a whole number may be larger than any float."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 _KINDS: dict[str, type | tuple[type, ...]] = {

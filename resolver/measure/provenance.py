@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from resolver.masking import mask
 from resolver.measure.configuration import portable, variables, words
 from resolver.measure.provenance_gpu import CardState
+from resolver.measure.provenance_parts import odd_part
 from resolver.measure.setup import hash_of, setup_of, telling_variables
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ class Provenance:
                 raise ValueError(
                     f"the field {entry.name} of a provenance is {type(value).__name__}, not {kind.__name__}"
                 )
+            wrong = odd_part(entry.name, value)
+            if wrong:
+                raise ValueError(f"the field {wrong} of a provenance is of another kind")
             known[entry.name] = tuple(data[entry.name]) if kind is list else value
         return cls(**known)
 

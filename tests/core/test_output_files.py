@@ -56,7 +56,12 @@ def odd(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_what_is_no_file_is_refused_and_stays(odd: Path) -> None:
     before = os.lstat(odd)
     there = sorted(odd.parent.iterdir())
-    for act in (output_files.check, lambda p: output_files.replace(p, b"new"), output_files.open_to_append):
+    for act in (
+        output_files.check,
+        lambda p: output_files.replace(p, b"new"),
+        output_files.open_to_append,
+        output_files.check_append,
+    ):
         with pytest.raises(OSError) as caught:  # noqa: PT011
             act(odd)
         assert caught.value.strerror

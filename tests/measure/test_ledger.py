@@ -190,3 +190,74 @@ def test_a_ledger_that_waits_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_the_default_place_is_the_state_folder(tmp_path: Path) -> None:
     assert ledger.default_path({"LAUNCH_STATE_DIR": str(tmp_path)}) == tmp_path / "figures.jsonl"
+
+
+ODD = ("NaN", "-Infinity", "1e999", "9" * 400, "-" + "9" * 400, "9" * 19, "1e308", "null", "true", '""', '"x"', "[]")
+ODD += ("{}", '{"a": {"b": [1]}}', "[" * 5000 + "]" * 5000, r'"\ud800"', r'"\u0000"', "-1", "0", "5e-324", "[null]")
+
+
+def leaves(data: object, way: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """The ways to everything in an object, itself left out."""
+    found = []
+    for name, value in data.items() if isinstance(data, dict) else ():
+        found += [(*way, name), *leaves(value, (*way, name))]
+    return found
+
+
+def changed(data: dict[str, object], way: tuple[str, ...], text: str) -> bytes:
+    """The object as JSON with this text in the place of one of its values."""
+    if len(way) == 1:
+        parts = [f"{json.dumps(k)}: {text if k == way[0] else json.dumps(v)}" for k, v in data.items()]
+    else:
+        parts = [
+            f"{json.dumps(k)}: {changed(v, way[1:], text).decode() if k == way[0] else json.dumps(v)}"  # type: ignore[arg-type]
+            for k, v in data.items()
+        ]
+    return ("{" + ", ".join(parts) + "}").encode()
+
+
+def test_one_odd_value_anywhere_breaks_no_command(tmp_path: Path) -> None:
+    from resolver.compile import open_resolver
+    from resolver.views import figures as view
+    from resolver.views import figures_compare, figures_ledger, figures_plot
+    from resolver.views.evidence import load_evidence
+    from resolver.views.figures_stale import now
+
+    resolver = open_resolver()
+    evidence, today = load_evidence(resolver.root), now(resolver, {})
+    conditions = {"context": 8000, "streams": 1, "seed": 1, "cache_state": "cold", "share": 0.5, "task": "copy"}
+    full = Provenance(
+        **{  # type: ignore[arg-type]
+            **dict.fromkeys(("gpus", "vram_mib", "power_cap_w"), 1),
+            **dict.fromkeys(("profile", "hardware", "capability", "gpu", "platform", "driver", "model"), "x"),
+            **dict.fromkeys(("args", "overlays", "argv"), ("x",)),
+            **{"at": ON.at, "arm": ON.arm, "engine": "0.31.0", "plugins": {"splitverify": "0.1.0"}},
+            **{"setup": {"ctx": "long", "streams": 1, "knobs": {"CTX": "long"}}, "clocks": {"sm": 1}},
+            **{"facts": {"gpu.count": 1}, "environment": {"A": "b"}, "prefix_caching": True},
+        }
+    )
+    path = tmp_path / "figures.jsonl"
+    (good,) = ledger.append(path, [speed(conditions=conditions, low=1, high=2, spread="iqr", notes=("n",))], full)
+    whole = good.as_json()
+    second = {**whole, "id": "second"}
+    told = 0
+    for way in leaves(second):
+        for text in ODD:
+            found = ledger.parse(path, json.dumps(whole).encode() + b"\n" + changed(second, way, text) + b"\n")
+            assert found.records[0].id == good.id, (way, text[:20])
+            assert len(found.records) + len(found.damaged) == 2
+            assert all(len(complaint) < 400 for complaint in found.complaints())
+            told += len(found.damaged)
+            try:
+                both = figures_ledger.with_ledger(evidence, found)
+                mine = [figure for figure in both.figures.values() if figure.source == figures_ledger.SOURCE]
+                assert len(list(view.rows(both, mine, today.judge))) == len(found.records)
+                for figure in mine:
+                    json.dumps(view.as_json(both, {}, figure, today.judge(figure)), allow_nan=False)
+                    figures_compare.lines(figures_compare.compare(both, mine[0], figure))
+                figures_plot.series(resolver.rules, mine)
+                view.select(resolver.rules, both, view.Wanted(arm=ON.arm))
+                view.select(resolver.rules, both, view.Wanted(context="8000", text="x"))
+            except Exception as error:
+                raise AssertionError((way, text[:20])) from error
+    assert told > 500
