@@ -28,18 +28,18 @@ def run(line: Line) -> int:
     from resolver.measure.progress import bar
 
     wish = wish_of(line)
+    into, resume = line.get("--into"), line.get("--resume")
+    check_files(line)
     resolution = claimed(line)
     if isinstance(resolution, int):
         return resolution
     server = server_of(line, resolution)
     identity = server.identity()
-    into = line.get("--into")
     if into:
         confirmed(identity, resolution, into, server)
     journal = Journal(bar(line.given("--quiet")))
-    resume = line.get("--resume")
     if resume:
-        journal.open(Path(resume), identity.as_json())
+        journal.open(Path(resume), identity.as_json(), lambda text: say(f"note: {text}\n"))
         if journal.resumed and not line.given("--quiet"):
             say(f"{journal.resumed} pieces of {resume} are taken as they are\n")
     try:
@@ -52,6 +52,22 @@ def run(line: Line) -> int:
 
         record(line, done, resolution, identity, into, server)
     return status_of(done)
+
+
+def check_files(line: Line) -> None:
+    """Refuse files that cannot be written, before a server is asked.
+
+    Raises:
+        LaunchError: --resume or the ledger is no ordinary file, or cannot be written.
+    """
+    from resolver.measure import journal, ledger
+
+    resume = line.get("--resume")
+    if resume:
+        journal.check(Path(resume))
+    if line.given("--ledger") or line.given("--into"):
+        named = line.get("--ledger")
+        ledger.check_writable(Path(named) if named else ledger.default_path(os.environ))
 
 
 def status_of(done: Session) -> int:

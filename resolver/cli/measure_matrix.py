@@ -11,6 +11,7 @@ from resolver.cli.dispatch import shown_word
 from resolver.cli.options import Line
 from resolver.cli.start import INTERRUPTED, OK, REFUSED, put, say
 from resolver.diagnostics import UsageError
+from resolver.shown import clean
 
 if TYPE_CHECKING:
     from resolver.measure.compare import Row, Run
@@ -46,17 +47,17 @@ def run(line: Line) -> int:
     journal = Journal()
     if line.given("--resume"):
         what = {"model": "matrix", "root": digest(repr((asked.arms, asked.wish))), "version": ""}
-        journal.open(Path(str(line.get("--resume"))), what)
+        journal.open(Path(str(line.get("--resume"))), what, lambda text: say(f"note: {text}\n"))
 
     def boot(arm: Arm) -> AbstractContextManager[Server]:
         def tell(text: str) -> None:
             if line.given("--verbose"):
-                say(f"  {text}\n")
+                say(f"  {clean(text)}\n")
 
         return booted(arm.words(), servers[arm.name], root, os.environ, tell)
 
     try:
-        runs = matrix.run(asked, boot, journal, bar(quiet), lambda text: None if quiet else say(text + "\n"))
+        runs = matrix.run(asked, boot, journal, bar(quiet), lambda text: None if quiet else say(f"{clean(text)}\n"))
     finally:
         journal.close()
     rows = compare.rows(runs, [arm.name for arm in asked.arms])
@@ -73,6 +74,7 @@ def run(line: Line) -> int:
 
         show(runs, rows, remarks, stdout_page())
     if journal.interrupted:
+        say("interrupted: what was measured until then is kept\n")
         return INTERRUPTED
     return OK if rows and not any(run.why_not for run in runs) else REFUSED
 
@@ -94,7 +96,7 @@ def _resolved(line: Line, arm: Arm) -> Server | int:
     knobs = [(name, value, where) for name, value in arm.knobs.items()]
     answer = ask(Line(options, [], knobs, list(arm.args) or None))
     if answer.resolution.refused:
-        say(f"the arm {arm.name}:\n")
+        say(f"the arm {clean(arm.name)}:\n")
         show_resolution(answer.resolution, stderr_page(), level_of(line), answer.notes, command=False)
         return REFUSED
     target = supervise_plan.target_of(

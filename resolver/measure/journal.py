@@ -5,6 +5,7 @@ The file (`--resume`) is JSON lines: a header that says which server it was, the
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,10 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from resolver import files, output_files
 from resolver.diagnostics import UsageError
 from resolver.serving.errors import LaunchError
 
 FORMAT = 1
+LARGEST = 256 << 20
+"""Bytes of the largest file that is taken up."""
 Record = dict[str, Any]
 
 
@@ -63,19 +67,23 @@ class Journal:
         self.boots: set[float] = set()
         self._kept: dict[tuple[str, str], Record] = {}
         self._file = -1
+        self._path = Path()
+        self._tell: Callable[[str], None] = lambda text: None
 
-    def open(self, path: Path, server: Mapping[str, Any]) -> None:
+    def open(self, path: Path, server: Mapping[str, Any], tell: Callable[[str], None] = lambda text: None) -> None:
         """Take up the pieces of a file, and write new ones to it.
 
         Args:
             path: the file; it is made when it is not there.
             server: who is measured. A file about another server is refused.
+            tell: told once when the file can no longer be written; measuring goes on without it.
 
         Raises:
             UsageError: it holds something else, or another server's pieces.
             LaunchError: it cannot be read or written.
         """
         self.boot = float(server.get("boot") or 0.0)
+        self._path, self._tell = path, tell
         header = {"measure": FORMAT, "server": {name: server[name] for name in ("model", "root", "version")}}
         try:
             whole, torn = self._read(path)
@@ -87,12 +95,13 @@ class Journal:
         for number, line in enumerate(lines, 1):
             self._take(path, number, line, header)
         try:
-            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            self._file = output_files.open_to_append(path, 0o644)
             if torn:  # a crash in the middle of a line: that piece is measured again
                 os.ftruncate(self._file, len(whole) + 1)
             if not lines:
-                self._write(header)
+                self._append(header)
         except OSError as error:
+            self.close()
             raise _unusable(path, error) from None
         self.resumed = len(self._kept)
 
@@ -109,22 +118,40 @@ class Journal:
                 return
             self._kept[entry["tool"], entry["key"]] = dict(entry["record"])
             self.boots.add(float(entry["boot"]))
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, OverflowError, RecursionError):
             raise _foreign(path, number) from None
 
     @staticmethod
     def _read(path: Path) -> tuple[bytes, bytes]:
         """The whole lines of a file, and what stands behind them."""
         try:
-            with open(path, "rb") as handle:
-                whole, _, torn = handle.read().rpartition(b"\n")
+            whole, _, torn = files.read_bytes(path, largest=LARGEST).rpartition(b"\n")
         except FileNotFoundError:
             return b"", b""
         return whole, torn
 
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        """Add a line, whole or not at all. Raises OSError."""
+        size = os.lseek(self._file, 0, os.SEEK_END)
+        try:
+            output_files.write_all(self._file, json.dumps(entry, ensure_ascii=True).encode() + b"\n")
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, size)
+            raise
+
     def _write(self, entry: Mapping[str, Any]) -> None:
-        if self._file >= 0:
-            os.write(self._file, json.dumps(entry, ensure_ascii=True).encode() + b"\n")
+        """Keep a piece; a file that takes no more is told of and let go, and the pieces stay in memory."""
+        if self._file < 0:
+            return
+        try:
+            self._append(entry)
+        except OSError as error:
+            self.close()
+            self._tell(
+                f"{self._path} cannot be written any more ({error.strerror}), so measuring goes on without it: "
+                "what comes now is in the report only"
+            )
 
     def pieces(self, tool: str, options: Any, keys: Sequence[str], work: Callable[[str], Record]) -> dict[str, Record]:
         """Measure what is not there yet, in order.
@@ -160,9 +187,22 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        handle, self._file = self._file, -1
+        if handle >= 0:
+            with contextlib.suppress(OSError):  # a network disk tells of a full one here: each line was written before
+                os.close(handle)
+
+
+def check(path: Path) -> None:
+    """Find out whether a file can be taken up at all, before a server is asked.
+
+    Raises:
+        LaunchError: it is no ordinary file, or cannot be written.
+    """
+    try:
+        output_files.check_append(path)
+    except OSError as error:
+        raise _unusable(path, error) from None
 
 
 def _foreign(path: Path, number: int) -> UsageError:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pty
+import resource
 import signal
 import subprocess
 import sys
@@ -97,6 +98,49 @@ def test_errors_have_a_way_out(words: tuple[str, ...], says: str) -> None:
     assert done.stderr.startswith("error: ") or "error: " in done.stderr
     assert says in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--resume", "--ledger"])
+@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "/dev/null", "folder", "nowhere", "/proc/x", "long"])
+def test_what_is_no_file_is_refused_before_a_server_is_asked(tmp_path: Path, option: str, kind: str) -> None:
+    place = tmp_path / "place"
+    if "pipe" in kind:
+        os.mkfifo(place)
+    if kind.startswith("link"):
+        (tmp_path / "link").symlink_to(place)
+        place = tmp_path / "link"
+    elif kind == "folder":
+        place.mkdir()
+    elif kind == "nowhere":
+        (tmp_path / "file").write_text("")
+        place = tmp_path / "file" / "x"
+    elif kind.startswith("/"):
+        place = Path(kind)
+    elif kind == "long":
+        place = tmp_path / ("n" * 300)
+    done = command("--url", f"127.0.0.1:{free_port()}", "prefill", option, str(place), *QUICK)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert f"{place} cannot be written" in done.stderr
+    assert f"another file with {option}" in done.stderr
+
+
+@pytest.mark.parametrize("room", [600, 1000])
+def test_a_file_of_pieces_that_takes_no_more_costs_no_report(tmp_path: Path, room: int) -> None:
+    kept = tmp_path / "kept.jsonl"
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+
+    with running(FakeServer()) as server:
+        words = ("--url", url(server), "prefill", "decode", "--json", "--resume", str(kept), *QUICK)
+        done = command(*words, preexec_fn=limit, env={"PYTHONDONTWRITEBYTECODE": "1", "LAUNCH_CACHE_DIR": ""})
+        assert done.returncode == 0, done.stderr
+        assert f"note: {kept} cannot be written any more (File too large)" in done.stderr
+        assert [report["tool"] for report in json.loads(done.stdout)["reports"]] == ["prefill", "decode"]
+        assert 0 < kept.stat().st_size <= room
+        again = command(*words)
+    assert again.returncode == 0, again.stderr
 
 
 def test_nobody_there() -> None:

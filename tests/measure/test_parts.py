@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import threading
 import time
 from pathlib import Path
@@ -248,6 +250,50 @@ def test_pieces_of_another_server_are_refused(tmp_path: Path) -> None:
         assert path.read_text() == mine
     with pytest.raises(LaunchError, match="cannot be written"):
         Journal().open(tmp_path, SERVER)
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * 100_000, '{"boot": ' + "9" * 400 + "}", "null", "\xff"], ids=["deep", "long", "null", "odd"]
+)
+def test_a_piece_that_is_none_is_told_with_its_place(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "kept.jsonl"
+    journal = Journal()
+    journal.open(path, SERVER)
+    journal.close()
+    with open(path, "a", encoding="latin-1") as file:
+        file.write(line.replace("}", ', "tool": "t", "key": "k", "record": {}}') + "\n")
+    with pytest.raises(UsageError, match=r":2:1: this is no line"):
+        Journal().open(path, SERVER)
+
+
+@pytest.mark.parametrize("at", [0, 9])
+def test_a_disk_that_fills_up_costs_no_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    path, told, real = tmp_path / "kept.jsonl", list[str](), os.write
+    journal = Journal()
+    journal.open(path, SERVER, told.append)
+    journal.pieces("t", 1, ["a"], piece)
+    before = path.read_bytes()
+
+    room = [at]
+
+    def full(handle: int, data: bytes) -> int:
+        left = room.pop() if room else 0
+        if left:
+            return real(handle, data[:left])  # the line is cut in its middle
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "write", full)
+    assert list(journal.pieces("t", 1, ["a", "b", "c"], piece)) == ["a", "b", "c"]
+    journal.close()
+    monkeypatch.undo()
+    assert path.read_bytes() == before, "a piece stands there in part"
+    assert len(told) == 1
+    assert str(path) in told[0]
+    assert "No space left on device" in told[0]
+    again = Journal()
+    again.open(path, SERVER)
+    assert again.resumed == 1
+    again.close()
 
 
 def test_bars_are_for_terminals() -> None:
