@@ -47,8 +47,10 @@ def run(line: Line) -> int:
     if verdict is None:
         say("interrupted: the launch was neither accepted nor refused, and nothing is kept\n")
         return ending.status or REFUSED
-    verdicts.keep(os.environ, verdict)
-    _show(line, verdict)
+    try:
+        verdicts.keep(os.environ, verdict)
+    finally:  # what was found is shown, whether or not it could be kept
+        _show(line, verdict)
     return OK if verdict.accepted else REFUSED
 
 

@@ -5,20 +5,27 @@ from __future__ import annotations
 import os
 
 from resolver.cli.options import Line
-from resolver.cli.start import OK, put
+from resolver.cli.start import OK, REFUSED, put, say_error
 
 
 def show(line: Line) -> int:
-    """Print the list, the newest first; with --profile only the launches of that profile."""
-    from resolver.serving.accept.verdicts import everything
+    """Print the list, the newest first; with --profile only the launches of that profile.
 
+    Returns the exit status: 1 where something of the list cannot be read. Raises LaunchError where nothing of it can be.
+    """
+    from resolver.serving.accept.verdicts import everything, unread
+
+    status, odd = OK, unread(os.environ)
+    if odd:
+        say_error(odd, "accept these launches again, and remove those entries by hand")
+        status = REFUSED
     wanted = line.get("--profile")
     found = [one for one in everything(os.environ)[::-1] if wanted in (None, one.recipe.name)]
     if line.given("--json"):
         from resolver.views.page import dump
 
         put(dump({"schema": 1, "launches": [one.as_json() for one in found]}))
-        return OK
+        return status
     from resolver.compile import product_root
     from resolver.measure.rules_hash import rules_hash
     from resolver.views.page import stdout_page
@@ -26,7 +33,7 @@ def show(line: Line) -> int:
     page = stdout_page()
     if not found:
         page.line("nothing was accepted here yet: `launch.py accept --profile NAME` boots a launch and asks it")
-        return OK
+        return status
     rules = rules_hash(product_root())
     page.table(
         ("date", "verdict", "profile", "arm", "engine", "launch", ""),
@@ -45,7 +52,7 @@ def show(line: Line) -> int:
             for one in found
         ],
     )
-    return OK
+    return status
 
 
 def _stale(then: str, now: str) -> str:

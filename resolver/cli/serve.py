@@ -87,8 +87,14 @@ def wishes_of(line: Line, resolution: Resolution, seconds: float | None) -> Wish
 def note_accepted(configuration: str, resolution: Resolution, line: Line) -> None:
     """Say when the launch was accepted on this machine, if it was."""
     from resolver.serving.accept.verdicts import accepted_on
+    from resolver.serving.errors import LaunchError
+    from resolver.shown import clean
 
-    day = accepted_on(os.environ, configuration, resolution.engine.name)
+    try:
+        day = accepted_on(os.environ, configuration, resolution.engine.name)
+    except LaunchError as error:
+        say(clean(f"note: {error.message}; {error.fix}") + "\n")
+        return
     if day and not line.given("--quiet"):
         say(f"note: this launch was accepted here on {day}\n")
 

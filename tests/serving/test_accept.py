@@ -15,6 +15,7 @@ import pytest
 
 from tests.serving.serving_cli import REPO, free_port, until
 from tests.serving.switch_cli import Bench
+from tests.serving.test_verdicts import DAMAGED, damage
 
 KEY = "sk-do-not-show-me-1234"
 ACCEPT = ("accept", "--profile", "cpu-tiny")
@@ -121,7 +122,7 @@ def test_a_state_that_cannot_be_written_is_known_before_the_boot(bench: Bench) -
     (bench.state / "accepted.json").mkdir()
     done = bench.launch(*ACCEPT)
     assert done.returncode == 1
-    assert f"the state {bench.state}/accepted.json cannot be written (Is a directory)" in done.stderr
+    assert f"{bench.state}/accepted.json, cannot be read (Is a directory)" in done.stderr
     assert not bench.pids.exists(), "an engine was started"
 
 
@@ -140,17 +141,27 @@ def test_nothing_accepted_yet(bench: Bench) -> None:
     assert json.loads(bench.launch("accept", "--list", "--json").stdout) == {"schema": 1, "launches": []}
 
 
-def test_a_file_of_another_program_is_no_list(bench: Bench) -> None:
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_list_that_is_none_is_told_of_and_stays(bench: Bench, name: str) -> None:
     bench.state.mkdir()
-    for text in (
-        "",
-        "[]",
-        "{}",
-        '{"schema": 2, "launches": []}',
-        '{"schema": 1, "launches": [{"schema": 1}, 3]}',
-        "\x00",
-    ):
-        (bench.state / "accepted.json").write_text(text)
-        done = bench.launch("accept", "--list")
-        assert done.returncode == 0, done.stderr
-        assert "nothing was accepted here yet" in done.stdout
+    place = bench.state / "accepted.json"
+    damage(place, name)
+    before = place.lstat()[:7], (place.read_bytes() if place.is_file() else b"")
+    for words in (("accept", "--list"), ("accept", "--list", "--json"), ACCEPT):
+        done = bench.launch(*words)
+        assert (done.returncode, done.stdout) == (1, ""), done.stderr
+        assert f"{place}, cannot be read (" in done.stderr
+        assert "fix: put a whole copy in its place, or move it away: mv " in done.stderr
+    assert not bench.pids.exists(), "an engine was started"
+    assert (place.lstat()[:7], place.read_bytes() if place.is_file() else b"") == before
+
+
+def test_serve_says_so_and_starts(bench: Bench) -> None:
+    (bench.state / "servers").mkdir(parents=True)
+    (bench.state / "accepted.json").write_text("[" * 100_000)
+    odd = bench.state / "servers" / "server-x.json"
+    odd.write_text("[" * 100_000)
+    server = bench.ready()
+    assert f"note: the list of accepted launches, {bench.state}/accepted.json, cannot be read" in server.said()
+    assert f"note: {odd} is passed over, for it is nested too deeply" in server.said()
+    assert (bench.state / "accepted.json").stat().st_size == odd.stat().st_size == 100_000

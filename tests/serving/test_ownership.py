@@ -207,6 +207,25 @@ def test_what_is_no_record_is_passed_over(tmp_path: Path, change: dict[str, obje
     assert list(records.everything(tmp_path)) == []
 
 
+@pytest.mark.parametrize(
+    "kind", ["[" * 100_000, "[]", "", "{}", '{"schema": 9}', '{"pid": NaN}', "\0", "pipe", "folder"]
+)
+def test_a_damaged_record_is_named_and_stops_no_start(tmp_path: Path, kind: str) -> None:
+    file = tmp_path / "server-x.json"
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        file.write_text(kind)
+    before, said = file.lstat()[:7], list[str]()
+    claim.claim(tmp_path, ["cpu"], said.append).release()
+    assert len(said) == 1
+    assert said[0].startswith(f"note: {file} is passed over, for ")
+    assert "remove it" in said[0]
+    assert file.lstat()[:7] == before
+
+
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
 def test_a_disk_that_is_full_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     record = records.save(tmp_path, record_of())

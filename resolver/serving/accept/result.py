@@ -24,6 +24,9 @@ class Result:
     def from_json(cls, data: Any) -> Result | None:
         """What `as_json` wrote; None for what is no such thing."""
         try:
-            return cls(data["name"], data["passed"], data["detail"], data["fix"], float(data["seconds"]))
+            texts, passed = (data["name"], data["detail"], data["fix"]), data["passed"]
+            if not all(isinstance(text, str) for text in texts) or passed not in (True, False, None):
+                return None
+            return cls(texts[0], passed, texts[1], texts[2], float(data["seconds"]))
         except (KeyError, TypeError, ValueError):
             return None

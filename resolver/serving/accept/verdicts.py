@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from resolver.serving import state
@@ -110,30 +111,67 @@ def path(environ: Mapping[str, str]) -> Path:
 
 
 def everything(environ: Mapping[str, str]) -> list[Verdict]:
-    """All verdicts, the oldest first; what cannot be read is passed over."""
-    found = store.read(path(environ)) or {}
-    listed = found.get("launches") if found.get("schema") == SCHEMA else None
-    return [one for one in map(Verdict.from_json, listed or ()) if one is not None]
+    """All verdicts, the oldest first; an entry that is none is left out.
+
+    Raises:
+        LaunchError: the file is there and is not what `keep` writes. Nothing ever writes over such a file.
+    """
+    return [one for one in map(Verdict.from_json, _entries(environ)) if one is not None]
+
+
+def unread(environ: Mapping[str, str]) -> str | None:
+    """Which entries are no verdict, as a sentence; None where all are. They stay in the file. Raises LaunchError as above."""
+    entries = _entries(environ)
+    odd = [str(number) for number, data in enumerate(entries, 1) if Verdict.from_json(data) is None]
+    if not odd:
+        return None
+    return f"{path(environ)} has {len(entries)} launches, and of number {', '.join(odd[:5])} no verdict can be read"
+
+
+def _entries(environ: Mapping[str, str]) -> list[Any]:
+    file = path(environ)
+    try:
+        found = store.load(file)
+    except store.Damaged as error:
+        raise _unreadable(file, str(error)) from None
+    if found is None:
+        return []
+    if found.get("schema") != SCHEMA:
+        why = f"it has the schema {str(found.get('schema'))[:20]}, and this program reads {SCHEMA}"
+        raise _unreadable(file, why)
+    listed = found.get("launches")
+    if not isinstance(listed, list):
+        raise _unreadable(file, "it has no list `launches`")
+    return listed
+
+
+def _unreadable(file: Path, why: str) -> LaunchError:
+    return LaunchError(
+        f"the list of accepted launches, {file}, cannot be read ({why})",
+        f"put a whole copy in its place, or move it away: mv {quote(str(file))} {quote(str(file) + '.bad')}",
+    )
 
 
 def keep(environ: Mapping[str, str], verdict: Verdict) -> None:
     """Write a verdict; an older one of the same launch gives way.
 
     Raises:
-        LaunchError: it cannot be written.
+        LaunchError: it cannot be written, or what is there cannot be read.
     """
     with _alone(environ):
-        _write(environ, [*(one for one in everything(environ) if not _same(one, verdict)), verdict])
+        read = [(data, Verdict.from_json(data)) for data in _entries(environ)]
+        others = [data for data, one in read if one is None or not _same(one, verdict)]
+        _write(environ, [*others, verdict.as_json()])
 
 
 def check_writable(environ: Mapping[str, str]) -> None:
     """Write what is there again, so that a state that cannot be written is known before minutes are spent.
 
     Raises:
-        LaunchError: it cannot be written.
+        LaunchError: it cannot be written, or what is there cannot be read.
     """
     with _alone(environ):
-        _write(environ, everything(environ))
+        _write(environ, _entries(environ))
 
 
 @contextlib.contextmanager
@@ -151,8 +189,8 @@ def _alone(environ: Mapping[str, str]) -> Iterator[None]:
         os.close(handle)
 
 
-def _write(environ: Mapping[str, str], verdicts: Sequence[Verdict]) -> None:
-    store.write(path(environ), {"schema": SCHEMA, "launches": [one.as_json() for one in verdicts]})
+def _write(environ: Mapping[str, str], entries: Sequence[Any]) -> None:
+    store.write(path(environ), {"schema": SCHEMA, "launches": entries})
 
 
 def _same(one: Verdict, other: Verdict) -> bool:
@@ -161,13 +199,19 @@ def _same(one: Verdict, other: Verdict) -> bool:
 
 
 def accepted_on(environ: Mapping[str, str], configuration: str, engine: str) -> str | None:
-    """The day on which a launch was accepted, such as 2026-12-01; None when it was not, or failed since."""
+    """The day on which a launch was accepted, such as 2026-12-01; None when it was not, or failed since. Raises LaunchError as `everything`."""
     found = [v for v in everything(environ) if (v.recipe.configuration, v.recipe.engine) == (configuration, engine)]
     return found[-1].at[:10] if found and found[-1].accepted else None
 
 
 def known_good(environ: Mapping[str, str], keys: Sequence[str], engine: str) -> Iterator[Recipe]:
-    """The accepted launches that need no more than these cards and ports, for this engine, the newest first."""
-    for verdict in reversed(everything(environ)):
+    """The accepted launches that need no more than these cards and ports, for this engine, the newest first.
+
+    None where the file cannot be read: going back to what ran before must not fail for that.
+    """
+    found: list[Verdict] = []
+    with contextlib.suppress(LaunchError):
+        found = everything(environ)
+    for verdict in reversed(found):
         if verdict.accepted and verdict.recipe.engine == engine and set(verdict.keys) <= set(keys):
             yield verdict.recipe

@@ -55,6 +55,8 @@ def claim(
     """
     keys = tuple(keys)
     until, told = time.monotonic() + patience, False
+    for file, why in records.damaged(folder):
+        say(f"note: {file} is passed over, for {why}: remove it when no server runs here that it could be about")
     while True:
         found = survey(folder, keys, mine)
         try:

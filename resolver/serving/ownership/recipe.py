@@ -96,7 +96,9 @@ class Recipe:
             and isinstance(data["port"], int)
             and (argv is None or (isinstance(argv, list) and all(isinstance(word, str) for word in argv)))
             and isinstance(unset, list)
+            and all(isinstance(name, str) for name in unset)
             and all(isinstance(data[name], dict) for name in ("set", "inherited"))
+            and all(isinstance(text, str) for name in ("set", "inherited") for text in data[name].values())
         )
         return cls(**{**data, "argv": None if argv is None else tuple(argv), "unset": tuple(unset)}) if right else None
 

@@ -134,8 +134,28 @@ def remove(folder: Path, record: Record) -> None:
 
 def everything(folder: Path) -> Iterator[Record]:
     """All records, the oldest first; a file that is none is passed over."""
+    return (found for _, found in _look(folder) if isinstance(found, Record))
+
+
+def damaged(folder: Path) -> Iterator[tuple[Path, str]]:
+    """The files that are called like records and are none: each with the reason."""
+    return ((file, found) for file, found in _look(folder) if isinstance(found, str))
+
+
+def _look(folder: Path) -> Iterator[tuple[Path, Record | str]]:
+    """Each file with its record, or the reason why it has none; one that is removed meanwhile is left out."""
     for file in sorted(folder.glob("server-*.json")):
-        found = store.read(file)
-        record = Record.from_json(found) if found is not None else None
-        if record is not None and path(folder, record) == file:
-            yield record
+        try:
+            data = store.load(file)
+        except store.Damaged as error:
+            yield file, str(error)
+            continue
+        if data is None:
+            continue
+        record = Record.from_json(data)
+        if data.get("schema") != SCHEMA:
+            yield file, f"it has the schema {str(data.get('schema'))[:20]}, and this program reads {SCHEMA}"
+        elif record is None or path(folder, record) != file:
+            yield file, "it is no record of a server"
+        else:
+            yield file, record

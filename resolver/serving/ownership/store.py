@@ -9,11 +9,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from resolver import files
+from resolver import files, strict_json
 from resolver.serving import state
 from resolver.serving.errors import LaunchError
 
 FIX = "make room there, or name another folder with LAUNCH_STATE_DIR"
+
+
+class Damaged(Exception):
+    """A file of state is not what was written there; the text says why."""
 
 
 def folder(environ: Mapping[str, str], part: str = "servers") -> Path:
@@ -54,13 +58,25 @@ def write(path: Path, data: Mapping[str, Any]) -> None:
         raise LaunchError(f"the state {path} cannot be written ({error.strerror})", FIX) from None
 
 
-def read(path: Path) -> dict[str, Any] | None:
-    """The object in a file; None where there is none, or what is there is no such object."""
+def load(path: Path) -> dict[str, Any] | None:
+    """The object in a file; None where there is no file.
+
+    Raises:
+        Damaged: there is something else, and why it is none.
+    """
     try:
-        found = json.loads(files.read_text(path))
-    except (OSError, ValueError):
+        found = strict_json.loads(files.read_text(path))
+    except FileNotFoundError:
         return None
-    return found if isinstance(found, dict) else None
+    except OSError as error:
+        raise Damaged(error.strerror or type(error).__name__) from None
+    except UnicodeDecodeError:
+        raise Damaged("it is no UTF-8") from None
+    except ValueError as error:
+        raise Damaged(str(error)) from None
+    if not isinstance(found, dict):
+        raise Damaged("it is JSON, but no object")
+    return found
 
 
 def remove(path: Path) -> None:
