@@ -71,7 +71,7 @@ def test_what_is_no_file_is_neither_replaced_nor_computed_for(
     os.mkfifo(tmp_path / "pipe.svg")
     (tmp_path / "link.svg").symlink_to("pipe.svg")
     (tmp_path / "loop.svg").symlink_to("loop.svg")
-    there = {path: path.lstat() for path in tmp_path.iterdir()}
+    there = {path: path.lstat()[:7] for path in tmp_path.iterdir()}
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "launch.py", *words, os.path.join(tmp_path, name)],
@@ -86,7 +86,7 @@ def test_what_is_no_file_is_neither_replaced_nor_computed_for(
     assert words[1] in done.stderr.partition("fix:")[2]
     assert "launches are resolved" not in done.stderr
     assert time.monotonic() - began < 20
-    assert {path: path.lstat() for path in tmp_path.iterdir()} == there
+    assert {path: path.lstat()[:7] for path in tmp_path.iterdir()} == there
 
 
 def test_the_standard_knobs_exist_and_are_as_many_as_fit() -> None:
