@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from secrets import token_hex
 from typing import Any
 
 from resolver.measure.metrics import Counters, parse
 from resolver.measure.stream import Answer, read
-from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object
+from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object, count
 from resolver.serving.errors import LaunchError
 
 WAIT = 1800.0  # seconds for one answer: a cold prompt of 240,000 tokens takes minutes on the smallest card
+SOON = 10.0  # seconds for what costs a server nothing: who it is, its version, its counters
 TEMPLATE = {"enable_thinking": False}
 """What every chat asks of the template: a model that thinks aloud first would be timed and graded for its thoughts."""
 Message = Mapping[str, Any]
@@ -64,14 +65,19 @@ class Server:
         host = self.client.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.client.port}"
 
+    @property
+    def soon(self) -> Client:
+        """Its client for questions that need no work: a server that is silent is told of at once."""
+        return replace(self.client, wait=min(SOON, self.client.wait))
+
     def models(self) -> list[dict[str, Any]]:
-        """Ask which models it serves.
+        """Ask which models it serves; entries without a name are left out.
 
         Raises:
             NotMeasurable: nobody answers there, or not as a server of models does.
         """
         try:
-            listed = as_object(*self.client.get("/v1/models")).get("data")
+            listed = as_object(*self.soon.get("/v1/models")).get("data")
         except NoAnswer as error:
             raise NotMeasurable(
                 f"nobody answers at {self.url} ({error})", "start it with `launch.py serve`, or name another with --url"
@@ -82,7 +88,8 @@ class Server:
                 "set VLLM_API_KEY, or write the key into api_key.txt" if denied else "name an OpenAI-compatible server"
             )
             raise NotMeasurable(f"{self.url} does not say which models it serves: {error}", fix) from None
-        return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        return [entry for entry in entries if isinstance(entry.get("id"), str) and entry["id"]]
 
     def identity(self) -> Identity:
         """Ask who it is.
@@ -91,19 +98,19 @@ class Server:
             NotMeasurable: nobody answers there, or it does not serve the model.
         """
         models = self.models()
-        found = next((entry for entry in models if entry.get("id") == self.model), None)
+        found = next((entry for entry in models if entry["id"] == self.client.hide(self.model)), None)
         if found is None:
-            names = ", ".join(str(entry.get("id")) for entry in models) or "nothing"
+            names = ", ".join(entry["id"] for entry in models) or "nothing"
             raise NotMeasurable(f"{self.url} does not serve {self.model}: it serves {names}", "name another server")
-        longest = found.get("max_model_len")
+        root = found.get("root")
         try:
-            version = as_object(*self.client.get("/version")).get("version")
+            version = as_object(*self.soon.get("/version")).get("version")
         except (NoAnswer, BadAnswer):
             version = None
         return Identity(
             self.model,
-            str(found.get("root") or ""),
-            longest if isinstance(longest, int) else 0,
+            root if isinstance(root, str) else "",
+            count(found.get("max_model_len")) or 0,
             version if isinstance(version, str) else "",
             self.counters().boot,
         )
@@ -111,7 +118,7 @@ class Server:
     def counters(self) -> Counters:
         """Read /metrics; a server without the page has no counters."""
         try:
-            status, body = self.client.get("/metrics")
+            status, body = self.soon.get("/metrics")
         except (NoAnswer, BadAnswer):
             return Counters()
         return parse(body.decode("utf-8", errors="replace")) if status == 200 else Counters()
@@ -140,10 +147,10 @@ class Server:
                 f"{self.url} does not count tokens: /tokenize: {error}",
                 "measure a vLLM server: lengths are those that the server itself counts",
             ) from None
-        count, tokens = answer.get("count"), answer.get("tokens")
-        if not isinstance(count, int) or not isinstance(tokens, list) or count != len(tokens):
+        number, tokens = count(answer.get("count")), answer.get("tokens")
+        if number is None or not isinstance(tokens, list) or number != len(tokens):
             raise NotMeasurable(f"{self.url} answers /tokenize without a count and its tokens", "measure a vLLM server")
-        return count, tokens
+        return number, tokens
 
     def chat(self, messages: Sequence[Message], limit: int, exact: bool = False, **more: Any) -> Answer:
         """Ask a chat, greedily, streamed.
@@ -171,4 +178,7 @@ class Server:
         def events() -> Iterator[str]:
             return self.client.stream(path, whole)
 
-        return read(events, limit, exact=exact)
+        answer = read(events, limit, exact=exact)
+        hide = self.client.hide  # a key that was sent in parts is whole only now
+        calls = tuple((hide(name), hide(arguments)) for name, arguments in answer.calls)
+        return replace(answer, text=hide(answer.text), reasoning=hide(answer.reasoning), calls=calls)

@@ -31,7 +31,7 @@ def from_url(url: str, key: Secret | None, model: str | None = None, wait: float
         )
     client = Client(host, port or 80, key, wait)
     if model is None:
-        names = [str(entry.get("id")) for entry in Server(client, "").models()]
+        names = [str(entry["id"]) for entry in Server(client, "").models()]
         if not names:
             raise NotMeasurable(f"{Server(client, '').url} serves no model", "name another --url")
         model = names[0]

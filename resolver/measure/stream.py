@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from resolver.serving.client import BadAnswer, NoAnswer
+from resolver.serving.client import BadAnswer, NoAnswer, count
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Reader:
         usage = event.get("usage")
         if isinstance(usage, dict):
             self.usage = usage
-            tokens = _count(usage.get("completion_tokens"))
+            tokens = count(usage.get("completion_tokens"))
             if came and tokens is not None:
                 self.marks.append((now, tokens))
         if came:
@@ -134,14 +134,14 @@ class _Reader:
 
     def answer(self, limit: int, exact: bool) -> Answer:
         details = self.usage.get("prompt_tokens_details")
-        tokens = _count(self.usage.get("completion_tokens"))
+        tokens = count(self.usage.get("completion_tokens"))
         return Answer(
             "".join(self.text),
             "".join(self.reasoning),
             tuple((name, arguments) for _, (name, arguments) in sorted(self.calls.items())),
-            _count(self.usage.get("prompt_tokens")),
+            count(self.usage.get("prompt_tokens")),
             tokens,
-            _count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+            count(details.get("cached_tokens")) if isinstance(details, dict) else None,
             self.finish,
             self.sent,
             self.first,
@@ -165,10 +165,6 @@ class _Reader:
             return "its usage says 0 tokens, and text came"
         if any(later < earlier for (_, earlier), (_, later) in zip(self.marks, self.marks[1:], strict=False)):
             return "its count of tokens went down within one answer"
-        if _count(self.usage.get("prompt_tokens")) is None:
+        if not count(self.usage.get("prompt_tokens")):  # no prompt has none: the template alone makes some
             return "the server does not say how many tokens the prompt has"
         return ""
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

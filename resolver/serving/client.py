@@ -1,4 +1,4 @@
-"""How is an engine asked over HTTP? With the standard library, no proxy, no redirect, and the key in no message."""
+"""How is an engine asked over HTTP? With the standard library, no proxy, no redirect; the key is in no message and no answer."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from resolver.serving.echo import hide, hide_bytes
 from resolver.serving.secrets import Secret
 
 MOST = 8 << 20  # bytes of an answer; an engine that sends more to such small questions is none
+LARGEST = 1 << 53
 ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
@@ -73,12 +75,15 @@ class Client:
         ):
             kind = answer.getheader("Content-Type", "")
             if answer.status != http.client.OK or not kind.startswith("text/event-stream"):
-                raise BadAnswer(
-                    f"status {answer.status}, {kind or 'no content type'}: {shown(self._read(answer, until))}"
-                )
+                kind = self.hide(kind) or "no content type"
+                raise BadAnswer(f"status {answer.status}, {kind}: {shown(self._read(answer, until))}")
             for line in self._lines(answer, until):
                 if line.startswith("data:"):
-                    yield line.removeprefix("data:").strip()
+                    yield self.hide(line.removeprefix("data:").strip())
+
+    def hide(self, text: str) -> str:
+        """Return a text of this server without the key: one that was put together from the parts of a stream, say."""
+        return hide(text, self.key)
 
     def _connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(ANYWHERE.get(self.host, self.host), self.port, timeout=self.wait)
@@ -114,7 +119,7 @@ class Client:
             raise NoAnswer(_reason(error)) from None
 
     def _read(self, answer: http.client.HTTPResponse, until: float) -> bytes:
-        return b"".join(self._parts(answer, until, "the answer does not end"))
+        return hide_bytes(b"".join(self._parts(answer, until, "the answer does not end")), self.key)
 
     def _parts(self, answer: http.client.HTTPResponse, until: float, endless: str) -> Iterator[bytes]:
         """Yield an answer as it comes, within its limits of time and size."""
@@ -157,11 +162,16 @@ def as_object(status: int, body: bytes) -> dict[str, Any]:
         raise BadAnswer(f"status {status}: {shown(body)}")
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, a number of thousands of digits, or nested without end
         raise BadAnswer(f"no JSON: {shown(body)}") from None
     if not isinstance(found, dict):
         raise BadAnswer(f"no JSON object: {shown(body)}")
     return found
+
+
+def count(value: Any) -> int | None:
+    """Return a count of a server's answer; None where it is no whole number from 0 to 2**53, which is all that floats hold."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST else None
 
 
 def shown(body: bytes) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object
+from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object, count
 from resolver.serving.secrets import Secret
 
 CITIES = ("Paris", "Rome")
@@ -81,13 +81,13 @@ def identity(target: Target) -> str:
     """Check that the server is the one that was launched: its model's name, and path, are the launch's."""
     answer = as_object(*target.client.get("/v1/models"))
     models = [entry for entry in _list(answer, "data") if isinstance(entry, dict)]
-    found = next((entry for entry in models if entry.get("id") == target.model), None)
+    found = next((entry for entry in models if entry.get("id") == target.client.hide(target.model)), None)
     if found is None:
         raise Failed(
-            f"another server is there: it serves {', '.join(str(entry.get('id')) for entry in models) or 'nothing'}"
+            f"another server is there: it serves {', '.join(str(entry['id']) for entry in models if entry.get('id')) or 'nothing'}"
         )
-    if target.root is not None and found.get("root") != target.root:
-        raise Failed(f"another server is there: its {target.model} is {found.get('root')}")
+    if target.root is not None and found.get("root") != target.client.hide(target.root):
+        raise Failed(f"another server is there: its {target.model} is {found.get('root') or 'of an unknown folder'}")
     return f"{target.model}, {found.get('max_model_len', 'unknown')} tokens"
 
 
@@ -253,4 +253,4 @@ def _first(answer: dict[str, Any]) -> dict[str, Any]:
 def _usage(answer: dict[str, Any]) -> int:
     usage = answer.get("usage")
     tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
-    return tokens if isinstance(tokens, int) else 0
+    return count(tokens) or 0

@@ -8,6 +8,7 @@ from typing import Any
 
 from resolver.measure.corpus import document
 from resolver.measure.server import Server
+from resolver.serving.client import count
 from resolver.serving.ready import Target
 
 ROOM = 16
@@ -113,7 +114,7 @@ def cached(answer: dict[str, Any]) -> int | None:
     """The tokens of the prompt that came from the cache; None where the server does not say."""
     details = answer.get("usage", {}).get("prompt_tokens_details")
     found = details.get("cached_tokens") if isinstance(details, dict) else None
-    return found if isinstance(found, int) else None
+    return count(found)
 
 
 def text(answer: dict[str, Any]) -> str:
