@@ -38,13 +38,18 @@ def run(
         number, _, name = key.partition("/")
         say(f"round {number} of {matrix.rounds}: {name}")
         inner = Journal(bar)
+        done: session.Session | None = None
         try:
             with boot(arms[name]) as server:
                 done = session.run(server, matrix.wish, inner)
+                if done.interrupted:
+                    raise KeyboardInterrupt
         except LaunchError as error:
             return {"problem": error.message, "reports": []}
-        if done.interrupted:
-            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            if done is None or done.interrupted:
+                raise
+            journal.interrupted = True  # while the arm was stopped: what was measured on it is whole
         return {"problem": "", **done.as_json()}
 
     keys = [f"{number}/{arm.name}" for number, arm in matrix.runs()]

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from resolver.serving.errors import LaunchError
 from resolver.serving.supervise_tree import PR_SET_PDEATHSIG
 
 STOP = 120.0  # seconds that `serve` has to stop what it started
+LOOK = 0.05  # seconds between two looks at whether it is gone
 READY, KEPT = "ready: ", 40
 
 
@@ -42,6 +44,7 @@ def booted(
 
     Raises:
         LaunchError: it did not become ready; the message has what it said.
+        KeyboardInterrupt: Ctrl-C came while it was stopped; it is stopped all the same.
     """
     process = subprocess.Popen(
         [sys.executable, "-c", _TIED, str(root / "launch.py"), "serve", *words],
@@ -54,6 +57,7 @@ def booted(
     ready, lines = threading.Event(), deque[str](maxlen=KEPT)
     reader = threading.Thread(target=_read, args=(process, ready, lines, say), daemon=True)
     reader.start()
+    ending = False  # whether a Ctrl-C is on its way out already
     try:
         while not ready.wait(0.1):
             if process.poll() is not None:
@@ -62,9 +66,15 @@ def booted(
                     break
                 raise LaunchError(_why(lines, process.returncode), "start it alone with `launch.py serve`, and see")
         yield server
+    except KeyboardInterrupt:
+        ending = True
+        raise
     finally:
-        _stop(process)
-        reader.join(5)
+        with _pressed() as pressed:
+            _stop(process, pressed, 0 if ending else 1)
+            reader.join(5)
+        if pressed and not ending:
+            raise KeyboardInterrupt
 
 
 def _read(
@@ -79,18 +89,36 @@ def _read(
             ready.set()
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask it to stop, then insist: a second signal makes `serve` kill what it started."""
+@contextmanager
+def _pressed() -> Iterator[list[int]]:
+    """Note each Ctrl-C instead of being torn out by it, so that the stopping is gone through with and nothing is forgotten."""
+    pressed: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # a Ctrl-C comes to the main thread alone
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(process: subprocess.Popen[bytes], pressed: Sequence[int], patient: int) -> None:
+    """Ask it to stop, then insist: a second signal makes `serve` kill what it started.
+
+    Args:
+        process: `serve`.
+        pressed: grows with each Ctrl-C.
+        patient: how many of them only end the measuring; one more than that insists at once.
+    """
     for number, seconds in ((signal.SIGTERM, STOP), (signal.SIGTERM, 20.0), (signal.SIGKILL, 10.0)):
         if process.poll() is not None:
             return
         process.send_signal(number)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            continue
-        except KeyboardInterrupt:  # a second Ctrl-C: stop at once, but do stop
-            continue
+        allowed = max(patient, len(pressed))
+        until = time.monotonic() + seconds
+        while process.poll() is None and time.monotonic() < until and len(pressed) <= allowed:
+            time.sleep(LOOK)
 
 
 def _why(lines: Sequence[str], code: int) -> str:

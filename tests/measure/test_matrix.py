@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,12 +13,13 @@ from pathlib import Path
 import pytest
 
 from resolver.diagnostics import RulesError
-from resolver.measure import compare, matrix, matrix_file
+from resolver.measure import compare, matrix, matrix_boot, matrix_file
 from resolver.measure.compare import Run
 from resolver.measure.journal import Journal
 from resolver.measure.matrix_file import Arm
 from resolver.measure.measurement import Measurement
 from resolver.measure.server import Server
+from resolver.serving.client import Client
 from resolver.serving.errors import LaunchError
 from tests.measure.fake_server import FakeServer, Faults, running
 
@@ -170,3 +175,65 @@ def test_a_boot_that_answers_wrongly_gives_nothing(tmp_path: Path) -> None:
     found = matrix.run(asked, boot, Journal())
     assert all(bool(run.why_not) == (run.arm == "fast") for run in found)
     assert compare.rows(found, ["slow", "fast"]) == []
+
+
+class Slow(matrix_boot.subprocess.Popen):  # type: ignore[type-arg,name-defined]
+    """Stands in for `serve`: it is ready at once, and takes its time to stop."""
+
+    code = (
+        "import signal, sys, time\n"
+        "def end(*_):\n    open(sys.argv[1], 'a').write('t')\n    time.sleep({0})\n    sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, end)\nprint('1 s  ready: yes', file=sys.stderr, flush=True)\ntime.sleep(60)"
+    )
+
+    def __init__(self, words: list[str], **more: object) -> None:
+        seconds, place = words[-1].split(":")
+        super().__init__([sys.executable, "-c", self.code.format(seconds), place], **more)
+
+
+def press(after: float) -> None:
+    threading.Timer(after, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+def test_a_ctrl_c_while_an_arm_is_stopped_ends_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is stopped in peace, what was measured on it is kept, and no further arm is booted."""
+    monkeypatch.setattr(matrix_boot.subprocess, "Popen", Slow)
+    asked = load(tmp_path, FILE.replace("[prefill, decode]", "[tool-call]"))
+    booted: list[str] = []
+    place = tmp_path / "signals"
+
+    @contextmanager
+    def boot(arm: Arm) -> Iterator[Server]:
+        booted.append(arm.name)
+        with (
+            running(FakeServer()) as server,
+            matrix_boot.booted([f"1:{place}"], server.server(), tmp_path, os.environ) as ready,
+        ):
+            yield ready
+            press(0.4)
+
+    journal = Journal()
+    found = matrix.run(asked, boot, journal)
+    assert (booted, journal.interrupted) == (["slow"], True)
+    assert [(run.arm, run.why_not) for run in found] == [("slow", "")]
+    assert place.read_text() == "t"  # it was not hurried
+
+
+def test_a_second_ctrl_c_hurries_the_stopping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix_boot.subprocess, "Popen", Slow)
+    place = tmp_path / "signals"
+    server = Server(Client("127.0.0.1", 1), "m")
+
+    def stopped(presses: tuple[float, ...]) -> None:
+        with matrix_boot.booted([f"1.5:{place}"], server, tmp_path, os.environ):
+            for after in presses:
+                press(after)
+            if len(presses) == 1:
+                raise KeyboardInterrupt
+
+    for presses in ((0.4, 0.8), (0.4,)):
+        with pytest.raises(KeyboardInterrupt):
+            stopped(presses)
+        assert place.read_text().startswith("tt")
+        place.unlink()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
