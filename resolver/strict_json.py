@@ -40,6 +40,7 @@ def _float(text: str) -> float:
 
 
 def _int(text: str) -> int:
-    if len(text) > DIGITS:
-        raise OddNumber(f"it holds a number of {len(text)} digits")
+    digits = len(text.removeprefix("-"))
+    if digits > DIGITS:
+        raise OddNumber(f"it holds a number of {digits} digits")
     return int(text)

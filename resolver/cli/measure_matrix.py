@@ -30,10 +30,12 @@ def run(line: Line) -> int:
     from resolver.compile import product_root
     from resolver.measure import compare, matrix, matrix_file
     from resolver.measure.corpus import digest
-    from resolver.measure.journal import Journal
+    from resolver.measure.journal import Journal, check
     from resolver.measure.matrix_boot import booted
     from resolver.measure.progress import bar
 
+    if line.given("--resume"):
+        check(Path(str(line.get("--resume"))))
     path = Path(str(line.get("--matrix")))
     asked = matrix_file.load(path)
     root = product_root()

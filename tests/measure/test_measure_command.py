@@ -86,6 +86,7 @@ def test_the_key_comes_from_the_environment_and_is_nowhere_shown(tmp_path: Path)
         (("--matrix", "/nowhere.yaml"), "/nowhere.yaml"),
         (("--matrix", "/nowhere.yaml", "--contexts", "1k"), "--contexts has no place beside --matrix"),
         (("--matrix", "/nowhere.yaml", "sk-a-word-that-is-a-key"), "(a word that is not shown) has no place"),
+        (("--matrix", "/nowhere.yaml", "--resume", "/dev/null"), "/dev/null cannot be written (it is a device"),
         (("--matrix", "/nowhere.yaml", "--", "--seed", "7"), "-- has no place beside --matrix"),
         (("--resume", "/nowhere/x"), "/nowhere/x cannot be written"),
     ],

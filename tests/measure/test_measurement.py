@@ -68,3 +68,13 @@ def test_unsound_keeps_the_reason_once() -> None:
     twice = ONE.unsound("others used the server").unsound("others used the server")
     assert not twice.sound
     assert twice.notes == ("a note", "others used the server")
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("nan"), float("inf")])
+def test_what_no_float_holds_was_not_measured(number: float) -> None:
+    for place in ("value", "low", "high"):
+        with pytest.raises(ValueError, match="no measured number"):
+            Measurement(**{"metric": "m", "value": 1.0, "unit": "s", "n": 1, place: number})  # type: ignore[arg-type]
+    data = {**Measurement("m", 1.0, "s", 1).as_json(), "conditions": {"seed": number}}
+    with pytest.raises(ValueError, match="the condition seed of a measurement is no number"):
+        Measurement.from_json(data)

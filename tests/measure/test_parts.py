@@ -248,8 +248,10 @@ def test_pieces_of_another_server_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r":1:1: this is no line"):
             Journal().open(path, SERVER)
         assert path.read_text() == mine
-    with pytest.raises(LaunchError, match="cannot be written"):
-        Journal().open(tmp_path, SERVER)
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        with pytest.raises(LaunchError, match="cannot be written"):
+            Journal().open(place, SERVER)
 
 
 @pytest.mark.parametrize(
