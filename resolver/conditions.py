@@ -92,7 +92,7 @@ class _Reader:
         self.document = document
         self.errors: list[Diagnostic] = []
 
-    def fail(self, path: Path, message: str, fix: str | None = None, *, key: bool = False) -> Condition:
+    def fail(self, path: Path, message: str, fix: str, *, key: bool = False) -> Condition:
         self.errors.append(Diagnostic("error", "condition", message, fix, self.document.position(path, key=key)))
         return ALWAYS
 
@@ -118,11 +118,17 @@ class _Reader:
     def value(self, name: str, value: Any, path: Path) -> Condition:
         if isinstance(value, dict):
             if list(value) != ["not"]:
-                return self.fail(path, f"the value of {name} is a mapping other than {{not: VALUE}}")
+                return self.fail(
+                    path,
+                    f"the value of {name} is a mapping other than {{not: VALUE}}",
+                    f'write {{{name}: VALUE}}, {{{name}: {{not: VALUE}}}}, or a comparison as text: {{{name}: "> 4"}}',
+                )
             return Not(self.value(name, value["not"], (*path, "not")))
         if isinstance(value, list):
             if not value:
-                return self.fail(path, f"{name} is one of nothing: an empty list never holds")
+                return self.fail(
+                    path, f"{name} is one of nothing: an empty list never holds", f"write {{{name}: [VALUE, VALUE]}}"
+                )
             parts = [self.value(name, item, (*path, i)) for i, item in enumerate(value)]
             plain = [p for p in parts if isinstance(p, Leaf) and p.op == "is"]
             rest = [p for p in parts if not (isinstance(p, Leaf) and p.op == "is")]
@@ -154,13 +160,17 @@ class _Reader:
         right = right.strip()
         if _NUMBER.match(right):
             if len(right) > 18:
-                return self.fail(path, f"{name}: the number is too large")
+                return self.fail(path, f"{name}: the number is too large", "write at most 18 digits")
             return Leaf(name, op, int(right), path)
         if _DOTTED.match(right):
             return Leaf(name, op, right, path)
         if NAME.match(right):
             return Leaf(name, op, Ref(right), path)
-        return self.fail(path, f"{name}: {right!r} is neither a number, a version nor a name")
+        return self.fail(
+            path,
+            f"{name}: {right!r} is neither a number, a version nor a name",
+            f'write {{{name}: "{op} 4"}}, "{op} 8.6" or "{op} other_name"',
+        )
 
 
 def read_condition(document: Document, data: Any, path: Path) -> Condition:
