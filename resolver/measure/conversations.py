@@ -100,6 +100,8 @@ def _numbers(context: int, turns: list[Record], options: SpeedOptions) -> list[M
         under = conditions(
             options, context=context, streams=1, conversation=name, turns=TURNS, cache_state="warm prefix"
         )
+        if not values:
+            continue
         mean = sum(values) / len(values)
         one = Measurement(
             "prefix_reuse_pct", mean, "%", len(values), min(values), max(values), "min-max", under, METHOD, VERSION
@@ -114,7 +116,7 @@ def _judged(context: int, turns: list[Record]) -> Finding:
     if broken := next((turn["problem"] for turn in turns if turn["problem"]), ""):
         return Finding(subject, "broken", f"a turn was not answered: {broken}", details)
     alone = shares(turns, "alone")
-    if max(alone) == 0:
+    if not any(alone):
         return Finding(
             subject,
             "inconclusive",
@@ -123,7 +125,7 @@ def _judged(context: int, turns: list[Record]) -> Finding:
         )
     usual = sum(alone) / len(alone)
     for name in ("first", "second"):
-        share = sum(found := shares(turns, name)) / len(found)
+        share = sum(found := shares(turns, name)) / max(1, len(found))
         if share < LOST * usual:
             return Finding(
                 subject,

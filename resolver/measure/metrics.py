@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from resolver.serving.client import LARGEST
+
 _SAMPLE = re.compile(r"(?P<name>[a-zA-Z_:][\w:]*)(?:\{(?P<labels>.*)\})?\s+(?P<value>\S+)(?:\s+\S+)?\Z")
+_POSITION, _BLOCK = re.compile(r"[0-9]{1,3}\Z"), re.compile(r"[1-9][0-9]{0,8}\Z")
 _LABEL = re.compile(r'([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"')
 
 NAMES = {
@@ -54,7 +57,7 @@ class Counters:
     def block(self) -> int | None:
         """Tokens in a block of the cache; None where the engine does not say."""
         text = self.cache.get("effective_attention_block_size") or self.cache.get("block_size") or ""
-        return int(text) if text.isascii() and text.isdigit() and int(text) else None
+        return int(text) if _BLOCK.match(text) else None
 
     def since(self, before: Counters) -> dict[str, float]:
         """Return how far each counter moved since an earlier look."""
@@ -78,6 +81,8 @@ def parse(text: str) -> Counters:
             value = float(match["value"])
         except ValueError:
             continue
+        if not 0 <= value <= LARGEST:  # NaN and the infinities are no counts either
+            continue
         if name in names:
             values[names[name]] = values.get(names[name], 0.0) + value
         elif name in (RUNNING, WAITING):
@@ -88,6 +93,6 @@ def parse(text: str) -> Counters:
             labels = dict(_LABEL.findall(match["labels"] or ""))
             if name == CACHE:
                 cache = labels
-            elif labels.get("position", "").isdigit():
+            elif _POSITION.match(labels.get("position", "")):
                 width = max(width, int(labels["position"]) + 1)
     return Counters(values, int(busy), width, cache, boot)

@@ -22,6 +22,7 @@ from resolver.serving.client import BadAnswer, NoAnswer
 
 NAME, VERSION = "perplexity", 1
 METHOD = "perplexity: prompt log-probabilities over windows of the text; the interval is of the windows' means"
+LEAST = -1e6  # no logarithm of a chance is less, in whatever number format
 BRIM = 0.93  # the share of a 24 GB card above which prompt log-probabilities were seen to run out of memory
 
 
@@ -108,10 +109,14 @@ def _window(server: Server, tokens: list[int]) -> Record:
 
 
 def _logprob(entry: Any, token: int) -> float:
-    value = float(entry[str(token)]["logprob"])
-    if not math.isfinite(value) or value > 0:
+    value = entry[str(token)]["logprob"]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not LEAST <= value <= 0:
         raise ValueError
-    return value
+    return float(value)
+
+
+def _exp(power: float) -> float:
+    return math.exp(min(power, 700.0))  # e to the 710th is more than a float holds, and more than any perplexity means
 
 
 def _judged(
@@ -129,11 +134,11 @@ def _judged(
     under = {"text": name, "window": options.window, "tokens": count, "streams": 1, "cache_state": "not read"}
     one = Measurement(
         "ppl",
-        math.exp(total / count),
+        _exp(total / count),
         "ppl",
         len(good),
-        math.exp(interval[0]) if interval else None,
-        math.exp(interval[1]) if interval else None,
+        _exp(interval[0]) if interval else None,
+        _exp(interval[1]) if interval else None,
         "95 % interval" if interval else "",
         under,
         METHOD,

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from resolver.cli.dispatch import main
+from resolver.cli.start import guarded
 from resolver.diagnostics import RulesError
 from resolver.measure import compare, matrix, matrix_boot, matrix_file
 from resolver.measure.compare import Run
@@ -237,3 +239,16 @@ def test_a_second_ctrl_c_hurries_the_stopping(tmp_path: Path, monkeypatch: pytes
         assert place.read_text().startswith("tt")
         place.unlink()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_name_of_an_arm_does_not_repaint_the_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Neither where its launch is refused, nor where it is booted (and fails at once), nor in an error, nor in the table."""
+    path = tmp_path / "m.yaml"
+    name, free = r'"\e[31m\r\a\u009bx\n"', "knobs: {HOST: 127.0.0.1, ENGINE_VENV: /nowhere, PORT: 1}"
+    for arm in ("profile: nobody", f"profile: cpu-tiny, {free}", "profil: x", "args: 5", "knobs: {HOSTS: 1}"):
+        path.write_text(f"rounds: 1\narms:\n  {name}: {{{arm}}}\n  b: {{profile: cpu-tiny, {free}}}\n")
+        assert guarded(lambda: main(["measure", "--matrix", str(path)])) in (1, 3)
+        found = capfd.readouterr()
+        assert "Traceback" not in found.err
+        for char in "\x1b\r\a\x9b":
+            assert char not in found.out + found.err
