@@ -20,11 +20,11 @@ def unknown_parsers(resolution: Resolution) -> Iterator[Diagnostic]:
     passed = resolution.passthrough
     for flag, plugin in PLUGINS.items():
         known = resolution.engine.parsers.get(flag, ())
+        if not known or plugin in passed.flags or (flag == "tool_call_parser" and not _calls_tools(resolution)):
+            continue
         typed = passed.last_text.get(flag)
         name = typed or resolution.setting(flag)
-        if flag == "tool_call_parser" and not _calls_tools(resolution):
-            continue
-        if not known or name in known or not isinstance(name, str) or not name or plugin in passed.flags:
+        if name in known or not isinstance(name, str) or not name:
             continue
         near = nearest(name, list(known))
         said = f"--{flag.replace('_', '-')} {name}" if typed or flag != "tool_call_parser" else f"TOOL_PARSER={name}"
