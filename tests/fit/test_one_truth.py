@@ -178,7 +178,7 @@ def test_constants_in_the_texts_of_guards_are_what_the_arithmetic_gives(resolver
     """Where a guard's text names a number that can be derived, it is the derived one."""
     fifteen = dflash("int8", 15, 131072, async_scheduling=False)
     assert max_model_len(fifteen) == 114224
-    dflash_need(resolver, "114224", "more-than-7-drafts-at-long")
+    dflash_need(resolver, "114,224", "more-than-7-drafts-at-long")
     mtp = Setup(QWEN, KNOWN.formats["bfloat16"], 65536, 4, "mtp")
     assert numbers(mtp)["request_bytes"] / GIB == pytest.approx(4.76, abs=0.005)
     for guard in ("base-model-at-64k", "64k-at-090-before-0-29"):

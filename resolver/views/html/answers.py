@@ -18,6 +18,7 @@ from resolver.machines import load_machine
 from resolver.resolution import Resolution
 from resolver.resolve import Resolver
 from resolver.views import formats
+from resolver.views.fit_note import memory_notes
 from resolver.views.html.record import Item, Recording
 from resolver.views.terminal import show_resolution
 
@@ -98,6 +99,7 @@ def _answer(
     profile = line.get("--profile") or ""
     base = bases.setdefault(profile, resolution)
     page = Recording()
+    notes += memory_notes(resolution)
     show_resolution(resolution, page, notes=notes, command=False, base=base)
     command = REFUSED
     if not resolution.refused:
