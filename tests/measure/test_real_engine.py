@@ -11,6 +11,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,8 +99,15 @@ def test_speeds(server: Server) -> None:
     assert all(one.verdict == "clean" for one in read.findings if one.subject != "traffic"), read
     assert [one.conditions["streams"] for one in read.measurements] == [1, 2]
     assert all(one.value > 0 for one in read.measurements)
-    written = decode.run(server, OPTIONS)
-    assert next(one.verdict for one in written.findings if one.subject == "answers") == "clean", written
+    longer = replace(OPTIONS, answer=160)
+    for _ in range(
+        4
+    ):  # on busy cores the streams of so small a model may miss each other, which is told of and measures nothing
+        written = decode.run(server, longer)
+        found = next(one for one in written.findings if one.subject == "answers")
+        if "at the same time" not in found.reason and "in one piece" not in found.reason:
+            break
+    assert found.verdict == "clean", written
     by_metric = {one.metric: one for one in written.measurements}
     assert set(by_metric) == {"decode_tok_s", "decode_stream_tok_s", "e2e_tok_s", "tokens_per_step", "step_ms"}
     assert 1.0 <= by_metric["tokens_per_step"].value <= 4.0
