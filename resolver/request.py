@@ -23,6 +23,8 @@ class Request:
     """Assignments to knobs that do not exist (word, text, origin). A text may be a secret: nothing shows it."""
     caller: Mapping[str, str] | None = field(default=None, repr=False)
     """The caller's own environment, where `environ` has more: knobs given elsewhere that are variables of the engine."""
+    from_file: frozenset[str] = frozenset()
+    """Variables of `environ` that --env-file brought."""
 
 
 def knob_name(table: KnobTable, word: str) -> str | None:
@@ -108,4 +110,5 @@ def build(
         profile,
         tuple(sorted(problems, key=lambda d: (d.rule != "unknown-profile", d.rule, d.message))),
         tuple(unknown),
+        from_file=frozenset(env_file or ()) - frozenset(environ),
     )
