@@ -28,7 +28,7 @@ Literal = str | int | bool
 Path = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leaf:
     """One test of one name.
 
@@ -42,25 +42,31 @@ class Leaf:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ref:
     """A name on the right side of a comparison."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Not:
+    """`inner` does not hold."""
+
     inner: Condition
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class All:
+    """Every part holds; no parts: always."""
+
     parts: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Any_:
+    """At least one part holds; no parts: never."""
+
     parts: tuple[Condition, ...]
 
 

@@ -19,7 +19,7 @@ def short(text: str) -> str:
     return _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters)", text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Position:
     """A place in a file; line and column count from 1."""
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resolver.diagnostics import Position
-from resolver.yaml12 import Document
+
+if TYPE_CHECKING:
+    from resolver.yaml12 import Document
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Refusal:
     """One record: `backend` refuses, for the reason `refuse` and with the way out `fix`, what meets all conditions of `when`."""
 

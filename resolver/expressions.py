@@ -21,17 +21,21 @@ _MAX_LENGTH = 500
 _MAX_DEPTH = 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Const:
+    """A literal."""
+
     value: str | int | bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Name:
+    """The value of a knob, a setting, a fact or a flag."""
+
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
     """`operator` is + - * // or the name of a function; arguments are numbers."""
 
@@ -39,7 +43,7 @@ class Operation:
     arguments: tuple[Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
     """Text pieces and names in turn."""
 

@@ -15,7 +15,7 @@ Empty = Literal["default", "value"]
 GuardSeverity = Literal["refuse", "warn", "note"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Knob:
     """What a user may set. `empty` says what the empty text means: the default, or a value of its own (`empty_means`)."""
 
@@ -44,7 +44,7 @@ class Knob:
         return self.type == "secret"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Fact:
     """A property of the machine or the engine that conditions may read."""
 
@@ -54,7 +54,7 @@ class Fact:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Row:
     """One row of a setting table: the first whose `when` holds gives the value."""
 
@@ -66,7 +66,7 @@ class Row:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Setting:
     """One computed value of the launch and the only table that defines it."""
 
@@ -77,7 +77,7 @@ class Setting:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Example:
     """A request that shows a guard or an arm at work. `with_facts` overrides facts of the machine."""
 
@@ -90,7 +90,7 @@ class Example:
     with_facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Guard:
     """A condition with a severity. `reason` and `fix` may hold {names}; `since` counts from that engine version, `until` ends before it."""
 
@@ -110,7 +110,7 @@ class Guard:
     arm: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Arm:
     """One entry of the matrix. `when`: it is a candidate; it is taken when `chosen_by` (asked for by name) or `eligible` holds, or when it has neither."""
 
@@ -129,7 +129,7 @@ class Arm:
     passed_over: tuple[Example, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Profile:
     """A name people type: texts of knobs."""
 
@@ -139,7 +139,7 @@ class Profile:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Words:
     """Words of argv that are always there; each is an expression."""
 
@@ -147,7 +147,7 @@ class Words:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Flag:
     """A flag with the value of `source`; null leaves it out. `joined`: one word with `=`.
 
@@ -164,7 +164,7 @@ class Flag:
     abbreviates: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JsonKey:
     """One key: the value of `source` (`verbatim`: its text is JSON already), or `literal` when there is no source."""
 
@@ -174,7 +174,7 @@ class JsonKey:
     literal: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JsonFlag:
     """A flag whose value is an ordered JSON object; `gate` null leaves the whole flag out, a null key only itself."""
 
@@ -185,7 +185,7 @@ class JsonFlag:
     abbreviates: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UserWords:
     """Where the engine flags that the user typed stand."""
 
@@ -195,7 +195,7 @@ class UserWords:
 Entry = Words | Flag | JsonFlag | UserWords
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Variable:
     """What becomes of one environment variable: set to `source` unless null; unset when `unset` holds a value; else left."""
 
@@ -206,7 +206,7 @@ class Variable:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Implementation:
     """A numbered rule that code implements, or that was dropped; `where` is `module:name`, or None when dropped."""
 
@@ -216,7 +216,7 @@ class Implementation:
     where: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rules:
     """Everything that profiles.yaml and rules/ say. `order` lists the settings so that each stands after what it reads.
 

@@ -14,7 +14,7 @@ Kind = Literal["knob", "setting", "fact", "extra_last", "extra_any", "extra_set"
 FILE_PARTS = ("exists", "bytes", "kind", "longest")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Meaning:
     """`base` is the knob, setting, fact or flag (argparse destination); `part` the file property or the reading."""
 
@@ -23,7 +23,7 @@ class Meaning:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """All names that may be read: knobs, facts, settings, and the destinations of the engine's flags."""
 

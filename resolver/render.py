@@ -41,6 +41,8 @@ class Unread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
+    """What the launch sets: words of argv, variables, and what was left out because nothing reads it."""
+
     tokens: tuple[Token, ...]
     set_variables: Mapping[str, str]
     unset_variables: tuple[str, ...]

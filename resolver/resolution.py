@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False, repr=False)
 class _State:
+    """What one pass over the settings and guards gives."""
+
     states: dict[str, int]
     values: dict[str, Any]
     texts: dict[str, str | None]
