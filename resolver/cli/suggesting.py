@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -34,10 +33,12 @@ def elsewhere(line: Line) -> list[str]:
 
 def launcher() -> tuple[str, ...]:
     """How this process was started, as words that start it again."""
+    from shutil import which
+
     script = sys.argv[0] if sys.argv and os.path.basename(sys.argv[0]).endswith(".py") else "launch.py"
     python = sys.executable or "python"
     name = os.path.basename(python)
-    if shutil.which(name) == python:
+    if which(name) == python:
         return name, script
     near = os.path.relpath(python)
     return (python if near.startswith("..") else near), script
