@@ -13,9 +13,9 @@ from resolver.machines import names
 from resolver.views.evidence import load_evidence
 from resolver.views.reference import __main__ as reference
 from resolver.views.reference import blocks
+from resolver.views.reference.findings import CHECKS
 from resolver.views.reference.knobs import OWN
 from resolver.views.reference.links import FOLDER, Links
-from resolver.views.reference.troubleshooting import CHECKS
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from resolver.views.hazards import ORDER, read_hazards
+from resolver.views.reference.findings import Found, findings
 from resolver.views.reference.links import Links
 from resolver.views.reference.markdown import code, made_from, plain, table
+from resolver.views.reference.remedies import remedy
 from resolver.yaml12 import read
 
 PAGE = "docs/troubleshooting.md"
-CHECKS = ("checks_engine", "checks_gpu", "checks_host")
 SYMPTOMS = {
     "refuses-to-boot": "The engine does not start",
     "crashes": "The engine starts and dies",
@@ -33,7 +32,7 @@ python launch.py explain --profile mtp-long --machine rtx-3090
 ```
 
 `doctor` looks at this machine, `explain` says where every word of the launch comes from, and `launch.py serve` explains the death of an
-engine with the tables below.
+engine with the tables below. A `…` stands for what it fills in on the machine.
 """
 
 
@@ -41,7 +40,9 @@ def page(links: Links) -> list[str]:
     """The page."""
     root = Path(links.resolver.root)
     failures = read(root / "rules" / "failures.yaml", "rules/failures.yaml").data["failures"]
-    hazards, _ = read_hazards(root)
+    hazards, where = read_hazards(root)
+    found = list(findings(root))
+    doctor = {finding.id: finding.fix for finding in found}
     out = [
         "# Troubleshooting",
         "",
@@ -66,16 +67,23 @@ def page(links: Links) -> list[str]:
         out += [
             f"## {symptom}",
             "",
-            f"What is done about each: [hazards.md]({links.path('hazards.md')}#{severity}).",
+            f"More of each: [hazards.md]({links.path('hazards.md')}#{severity}).",
             "",
         ]
         out += table(
-            ("what happens", "evidence"),
-            ((f"[{plain(h['happens'])}]({links.path('hazards.md')}#{h['id']})", _evidence(links, h)) for h in rows),
+            ("what happens", "do", "evidence"),
+            (
+                (
+                    f"[{plain(h['happens'])}]({links.path('hazards.md')}#{h['id']})",
+                    remedy(links, h, where["places"][h["id"]], doctor),
+                    _evidence(links, h),
+                )
+                for h in rows
+            ),
         )
     out += ["## What doctor finds", ""]
-    out += ["A `…` stands for what it finds on the machine. With `--fix` it mends what is marked so.", ""]
-    out += table(("finding", "", "what follows", "do"), _findings(root))
+    out += ["With `--fix` it mends what is marked so.", ""]
+    out += table(("finding", "", "what follows", "do"), map(_finding, found))
     return out
 
 
@@ -112,26 +120,6 @@ def _evidence(links: Links, hazard: dict[str, Any]) -> str:
     )
 
 
-def _findings(root: Path) -> Iterator[tuple[str, str, str, str]]:
-    """The findings as the checks write them, read from their source: they have no text before there is a machine."""
-    for module in CHECKS:
-        tree = ast.parse((root / "resolver" / "doctor" / f"{module}.py").read_text(encoding="utf-8"))
-        for call in ast.walk(tree):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Finding":
-                id, severity, what, why, _, fix, *mend = map(_words, call.args)
-                mended = " (`--fix` does it)" if mend else ""
-                yield f"{code(id)}: {plain(what)}", severity, plain(why), plain(fix) + mended
-
-
-def _words(node: ast.expr) -> str:
-    """The text of an argument; what is put in becomes `…`."""
-    if isinstance(node, ast.Constant):
-        return str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_words(part) for part in node.values)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return _words(node.left) + _words(node.right)
-    if isinstance(node, ast.IfExp):
-        first, second = _words(node.body), _words(node.orelse)
-        return f"{first}, or {second}" if "…" not in (first, second) else first if second == "…" else second
-    return "…"
+def _finding(found: Found) -> tuple[str, str, str, str]:
+    fix = plain(found.fix) + (" (`--fix` does it)" if found.mends else "")
+    return f"{code(found.id)}: {plain(found.what)}", found.severity, plain(found.why), fix
