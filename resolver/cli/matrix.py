@@ -20,6 +20,7 @@ def run(line: Line) -> int:
     if line.args:
         raise UsageError("`launch.py matrix` takes no engine flags", "leave out `--` and what follows")
     _can_write(name)
+    from resolver.views.html.anywhere import Anywhere
     from resolver.views.html.choices import choices
     from resolver.views.html.compute import tables
     from resolver.views.html.page import page
@@ -37,7 +38,8 @@ def run(line: Line) -> int:
         if not quiet:
             say(f"  {done:,} of {of:,}, {time.monotonic() - began:.0f} s\n")
 
-    text = page(resolver, wanted, tables(resolver, wanted, tell), " ".join(suggesting.launcher()))
+    launcher = Anywhere(resolver.root, suggesting.launcher()).launcher
+    text = page(resolver, wanted, tables(resolver, wanted, tell), launcher)
     _write(name, text)
     if not quiet:
         say(f"wrote {name}: {len(text) / 1e6:.1f} MB\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 from resolver.cli.options import read
 from resolver.compile import open_resolver
 from resolver.views.html.answers import table_of
+from resolver.views.html.anywhere import Anywhere
 from resolver.views.html.choices import KNOBS, Choices, Knob, choices
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,6 +136,31 @@ def test_the_page_needs_nothing_from_elsewhere(page: str) -> None:
     assert "default-src &#x27;none&#x27;" in page
     assert "unsafe" not in re.findall(r'Content-Security-Policy" content="([^"]+)"', page)[0]
     assert re.findall(r"\son[a-z]+=|\sstyle=|javascript:|https?://", page) == []
+
+
+def test_the_page_does_not_say_where_it_was_written(page: str) -> None:
+    tables = re.findall(r'<script type="text/plain" id="machine-\d+">(.*?)</script>', page)
+    assert len(tables) == 9
+    whole = page + "".join(zlib.decompress(base64.b64decode(table)).decode() for table in tables)
+    assert "venv/bin/vllm" in whole
+    assert [whole[at - 40 : at + 60] for at in (m.start() for m in re.finditer(re.escape(str(ROOT)), whole))] == []
+
+
+ANYWHERE = [
+    ("/opt/it/models/x", "models/x"),
+    ("PATH=/opt/it/venv/bin:/bin", "PATH=venv/bin:/bin"),
+    ('\'{"model":"/opt/it/models/a b"}\'', '\'{"model":"models/a b"}\''),
+    ("/data/opt/it/x and /opt/item", "/data/opt/it/x and /opt/item"),
+    ("  1. /usr/bin/python3.11 /opt/it/launch.py resolve", "  1. python3.11 launch.py resolve"),
+]
+
+
+@pytest.mark.parametrize(("text", "there"), ANYWHERE)
+def test_texts_for_anywhere(text: str, there: str) -> None:
+    anywhere = Anywhere(Path("/opt/it"), ("/usr/bin/python3.11", "/opt/it/launch.py"))
+    assert anywhere(text) == there
+    assert anywhere.launcher == "python3.11 launch.py"
+    assert Anywhere(ROOT, ("python", "launch.py")).launcher == "python launch.py"
 
 
 def test_the_page_holds_every_arm_and_profile(page: str) -> None:

@@ -60,6 +60,11 @@ def words_of(wanted: Choices, choice: tuple[int, ...]) -> list[str]:
     return ["resolve", "--machine", wanted.machines[machine], "--profile", wanted.profiles[profile], *given]
 
 
+def anywhere(text: str) -> str:
+    """The text as the page has it: for the launcher's folder, which it does not name."""
+    return text.replace(f"cd {ROOT} && ", "").replace(f"{ROOT}/", "")
+
+
 def printed(words: list[str], capsys: pytest.CaptureFixture[str], suggestions: bool = True) -> tuple[int, str]:
     """What `resolve` prints: standard error, then standard output. The page has suggestions where no knob is chosen."""
     with pytest.MonkeyPatch.context() as patch:
@@ -67,7 +72,7 @@ def printed(words: list[str], capsys: pytest.CaptureFixture[str], suggestions: b
             patch.setattr(suggesting, "show", lambda *_: None)
         status = dispatch.main(words)
     out, err = capsys.readouterr()
-    return status, err + out
+    return status, anywhere(err + out)
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +138,7 @@ def test_the_command_line_itself_prints_it(small: tuple[Path, Choices]) -> None:
         typed = shlex.split(found["typed"])
         done = subprocess.run(typed, cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60)
         assert done.returncode == found["verdict"].startswith("Refused"), choice
-        assert (done.stderr + done.stdout).rstrip("\n") == found["printed"].rstrip("\n")
+        assert anywhere(done.stderr + done.stdout).rstrip("\n") == found["printed"].rstrip("\n")
 
 
 @pytest.mark.slow

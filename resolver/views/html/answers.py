@@ -19,6 +19,7 @@ from resolver.resolution import Resolution
 from resolver.resolve import Resolver
 from resolver.views import formats
 from resolver.views.fit_note import memory_notes
+from resolver.views.html.anywhere import Anywhere
 from resolver.views.html.record import Item, Recording
 from resolver.views.terminal import show_resolution
 
@@ -78,8 +79,9 @@ def table_of(resolver: Resolver, machine_name: str, lines: Iterable[Sequence[str
     number = {arm: i for i, arm in enumerate(arms)}
     bases: dict[str, Resolution] = {}
     table = Table()
+    anywhere = Anywhere(resolver.root, suggesting.launcher())
     for words in lines:
-        table.index.append(table.answers.of(_answer(resolver, machine, words, bases, table, number)))
+        table.index.append(table.answers.of(_answer(resolver, machine, words, bases, table, number, anywhere)))
     return table
 
 
@@ -90,6 +92,7 @@ def _answer(
     bases: dict[str, Resolution],
     table: Table,
     number: dict[str, int],
+    anywhere: Anywhere,
 ) -> tuple[int, ...]:
     line = read(words)
     notes: list[Diagnostic] = []
@@ -103,8 +106,12 @@ def _answer(
     show_resolution(resolution, page, notes=notes, command=False, base=base)
     command = REFUSED
     if not resolution.refused:
-        command = table.commands.of(tuple(table.words.of(word) for word in formats.shell_words(resolution)))
+        command = table.commands.of(tuple(table.words.of(anywhere(word)) for word in formats.shell_words(resolution)))
     elif len(words) == PLAIN:
         suggesting.show(line, Answer(resolution, tuple(notes), False), page)
     arm = resolution.setting("arm")
-    return (command, number.get(arm, REFUSED), *(table.items.of(item) for item in page.items))
+    return (
+        command,
+        number.get(arm, REFUSED),
+        *(table.items.of((indent, anywhere(key), anywhere(text))) for indent, key, text in page.items),
+    )

@@ -149,7 +149,7 @@ async function update() {
   const items = numbers.map((i) => found.items[i]);
   const refused = commandNumber < 0;
   const command = refused ? "" : found.commands[commandNumber].map((i) => found.words[i]).join(" ");
-  const line = refused ? "" : "cd " + data.folder + " && " + command + "\n";
+  const line = refused ? "" : command + "\n";
   const arm = armNumber < 0 ? null : data.arms[armNumber];
   at("verdict").textContent = (refused ? "Refused" : "Accepted") + (arm ? ": " + arm.name : "");
   at("verdict").className = refused ? "refuse" : "good";

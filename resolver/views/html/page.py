@@ -8,7 +8,6 @@ import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from resolver.machines import load_machine
@@ -49,7 +48,6 @@ def _data(resolver: Resolver, choices: Choices, launcher: str) -> dict[str, Any]
     rules, evidence = resolver.rules, load_evidence(resolver.root)
     return {
         "launcher": launcher,
-        "folder": quote(str(resolver.root)),
         "machines": [{"name": name, "title": _title(resolver, name)} for name in choices.machines],
         "profiles": [
             {"name": name, "help": rules.profiles[name].help, "knobs": dict(rules.profiles[name].knobs)}
