@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from resolver.attention_facts import attention_facts
 from resolver.causes import causes
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
 _ASKED_BY = ("extra.last.attention_backend", "extra.last.kv_cache_dtype", "extra.last.block_size", "arm")
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(NamedTuple):
     """What is asked of a backend: `backend` None lets the engine choose; `causal` False is the drafter's attention."""
 
     capability: str
@@ -28,8 +26,7 @@ class Case:
     backend: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """`serves`: the backends that run the case; `picked`: what the engine takes by itself; `reasons`: why the asked one does not."""
 
     served: bool
@@ -109,7 +106,7 @@ def _said_by_the_backend(resolution: Resolution, whose: str, case: Case) -> Iter
 
 def _fix(resolution: Resolution, case: Case, verdict: Verdict) -> str:
     """The way out: without --block-size where that is all that stands against it, else another backend or cache."""
-    without = judge(resolution.engine, replace(case, block_size=None)) if case.block_size else None
+    without = judge(resolution.engine, case._replace(block_size=None)) if case.block_size else None
     unsized = "leave out --block-size" if without and without.served else None
     if verdict.serves:
         others = f"use one of the backends that do: {', '.join(verdict.serves)}"

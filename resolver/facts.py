@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 FileKind = Literal["file", "dir", "absent"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileInfo:
+class FileInfo(NamedTuple):
     """One path: `kind` None when nothing is known; `bytes` is the apparent size, of a folder with all it holds.
 
     `named` is the longest context that a model's config.json names, where a machine file tells it; `path` says where to read it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from resolver import conditions, expressions
 from resolver.coercions import READINGS
@@ -14,8 +14,7 @@ Kind = Literal["knob", "setting", "fact", "extra_last", "extra_any", "extra_set"
 FILE_PARTS = ("exists", "bytes", "kind", "longest")
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(NamedTuple):
     """`base` is the knob, setting, fact or flag (argparse destination); `part` the file property or the reading."""
 
     kind: Kind

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from resolver.compile.helpers import show
@@ -39,8 +38,7 @@ class Unread(NamedTuple):
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """What the launch sets: words of argv, variables, and what was left out because nothing reads it."""
 
     tokens: tuple[Token, ...]

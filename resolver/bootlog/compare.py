@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from resolver.bootlog.read import Boot
@@ -108,7 +108,7 @@ def _tokens(boot: Boot, ask: Asked) -> tuple[int, int] | None:
     pool = _rounded(named) if named is not None else _pool(ask)
     if pool is None:
         return None
-    low, high = (numbers(replace(ask.setup, pool_bytes=max(0, int(end * GIB))))["printed_tokens"] for end in pool)
+    low, high = (numbers(ask.setup._replace(pool_bytes=max(0, int(end * GIB))))["printed_tokens"] for end in pool)
     return low, high
 
 
@@ -117,5 +117,5 @@ def _largest(boot: Boot, ask: Asked) -> tuple[int, int] | None:
     named = boot.said.get("available_gib")
     if named is None:
         return None
-    low, high = (solve.max_model_len(replace(ask.setup, pool_bytes=max(0, int(end * GIB)))) for end in _rounded(named))
+    low, high = (solve.max_model_len(ask.setup._replace(pool_bytes=max(0, int(end * GIB)))) for end in _rounded(named))
     return low, high

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from resolver.compile import keep_knobs, open_resolver
 from resolver.diagnostics import Diagnostic, UsageError
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from resolver.resolve import Resolver
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """A resolution and what is to be said about the way to it."""
 
     resolution: Resolution

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
+from typing import NamedTuple
 
 from resolver.cli.options import Line, read
 from resolver.cli.start import OK, put
@@ -14,8 +14,7 @@ ASKING = ("--profile", "--machine", "--engine", "--env-file")
 TALK = ("--quiet", "--verbose", "--help")
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """One command: what it does, the options it has, and whether it takes KNOB=value words and engine flags."""
 
     name: str

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from resolver.diagnostics import UsageError, nearest
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option. `value` names what it takes (None: nothing), `allowed` lists what that may be."""
 
     name: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from resolver.diagnostics import Diagnostic, UsageError
@@ -53,14 +52,14 @@ def applied(line: Line, answer: Answer) -> Answer:
         raise UsageError(f"--apply takes the number of a suggestion, from 1 to {LIMIT}", "write --apply 1, for example")
     if not answer.resolution.refused:
         said = "nothing is refused, so --apply changes nothing"
-        return replace(answer, notes=(*answer.notes, Diagnostic("note", "nothing-to-apply", said)))
+        return answer._replace(notes=(*answer.notes, Diagnostic("note", "nothing-to-apply", said)))
     found = suggestions(line, answer)
     if int(wanted) > len(found):
         there = "there is no accepted launch nearby" if not found else f"there are only {len(found)} suggestions"
         raise UsageError(f"--apply {wanted}: {there}", "leave --apply out to see the reasons and what there is")
     chosen = found[int(wanted) - 1]
     note = Diagnostic("note", "suggestion-applied", f"suggestion {wanted} is applied: {chosen.command}")
-    return replace(answer, resolution=chosen.resolution, notes=(*answer.notes, note))
+    return answer._replace(resolution=chosen.resolution, notes=(*answer.notes, note))
 
 
 def show(line: Line, answer: Answer, page: Page) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def _fit(resolution: Resolution) -> Iterator[str]:
     try:
         question = asked(resolution)
         if question.card is not None:
-            question = replace(question, card=replace(question.card, free_mib=None))
+            question = question._replace(card=question.card._replace(free_mib=None))
         found = verdict(question)
     except NoGeometry:
         return

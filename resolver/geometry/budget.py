@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from resolver.geometry.data import Band, Knowledge
 
 GIB = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One thing on the card."""
 
     name: str
     band: Band
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """What the launch puts on one card.
 
     Attributes:
@@ -41,8 +39,7 @@ class Load:
     gpus: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """One GPU: its name, memory and free memory in MiB, and whether it is under WSL."""
 
     name: str

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from resolver.geometry.shapes import Attention, Format, NoGeometry, Recurrent, Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(NamedTuple):
     """A number between two ends (GiB, unless said), and where it is from."""
 
     low: float
@@ -25,8 +23,7 @@ class Band:
         return Band(self.low * factor, self.high * factor, self.source, self.figures)
 
 
-@dataclass(frozen=True)
-class Knowledge:
+class Knowledge(NamedTuple):
     """All of rules/geometry.yaml. `boots` stays plain: only the report of boots reads it."""
 
     formats: Mapping[str, Format]

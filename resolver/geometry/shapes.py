@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Grouping = Literal["patched", "stock", "packed"]
 Drafter = Literal["none", "mtp", "dflash"]
 
 
-@dataclass(frozen=True, slots=True)
-class Attention:
+class Attention(NamedTuple):
     """Layers of one kind of attention. `window` is in tokens; None attends to all of the context."""
 
     layers: int
@@ -19,8 +18,7 @@ class Attention:
     window: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Recurrent:
+class Recurrent(NamedTuple):
     """Gated delta net layers: their state does not grow with the context.
 
     Attributes:
@@ -36,8 +34,7 @@ class Recurrent:
     elements: int
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(NamedTuple):
     """A model, and the drafter that ships with it.
 
     Attributes:
@@ -60,8 +57,7 @@ class Shape:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
+class Format(NamedTuple):
     """How a cache stores one token: plain elements with a scale for each head, or tiles of many tokens.
 
     Attributes:
@@ -83,8 +79,7 @@ class Format:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(NamedTuple):
     """How a launch uses the cache. All numbers are those of one GPU.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from resolver.geometry.pool import numbers
 from resolver.geometry.shapes import Setup
@@ -24,7 +23,7 @@ def max_model_len(setup: Setup) -> int:
     A longer request never takes fewer pages, so halving finds the last length that fits.
     """
     top = setup.shape.longest or _no_more(setup)
-    return _last(lambda n: holds(replace(setup, max_model_len=n)), top)
+    return _last(lambda n: holds(setup._replace(max_model_len=n)), top)
 
 
 def _no_more(setup: Setup) -> int:
@@ -38,7 +37,7 @@ def num_speculative_tokens(setup: Setup) -> int | None:
 
     More drafts raise the block, which can save pages elsewhere, so every count is tried.
     """
-    fitting = [k for k in range(1, MOST_DRAFTS + 1) if holds(replace(setup, drafts=k))]
+    fitting = [k for k in range(1, MOST_DRAFTS + 1) if holds(setup._replace(drafts=k))]
     return max(fitting, default=None)
 
 

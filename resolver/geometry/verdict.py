@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from resolver.geometry.budget import GIB, Card, Load, free, memory, parts, total
 from resolver.geometry.data import Band, Knowledge
@@ -15,8 +14,7 @@ ORDER: tuple[Answer, ...] = ("fits", "tight", "unknown", "does not fit")
 """From the best to the worst: what does not fit in one respect does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One respect in which it must fit. Bands in GiB of one GPU; None is unknown."""
 
     name: str
@@ -33,8 +31,7 @@ class Question:
         return self.have.low - self.need.high, self.have.high - self.need.low
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The worst answer of all questions, and the pool in GiB as far as it is known."""
 
     answer: Answer

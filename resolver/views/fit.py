@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from resolver.geometry import solve
@@ -38,7 +37,7 @@ def sheets(ask: Asked, found: Verdict) -> dict[str, Sheet]:
     ends = pools(found)
     if not ends:
         return {"without a pool": numbers(ask.setup)}
-    return {end: numbers(replace(ask.setup, pool_bytes=size)) for end, size in ends.items()}
+    return {end: numbers(ask.setup._replace(pool_bytes=size)) for end, size in ends.items()}
 
 
 def solved(ask: Asked, found: Verdict, what: str) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def solved(ask: Asked, found: Verdict, what: str) -> dict[str, Any]:
 def _at(ask: Asked, found: Verdict, end: str) -> Setup:
     if ask.setup.pool_bytes is not None:
         return ask.setup
-    return replace(ask.setup, pool_bytes=pools(found)[end])
+    return ask.setup._replace(pool_bytes=pools(found)[end])
 
 
 def trades(ask: Asked, found: Verdict) -> list[dict[str, Any]]:
@@ -81,21 +80,21 @@ def _changes(ask: Asked, here: Setup) -> list[tuple[str, Setup]]:
     knob = {"dflash": "DFLASH_TOKENS", "mtp": "DRAFT_TOKENS"}.get(here.drafter)
     if knob:
         for drafts in sorted({1, 3, 4, 7, 15} - {here.drafts}):
-            out.append((f"{knob}={drafts}", replace(here, drafts=drafts)))
+            out.append((f"{knob}={drafts}", here._replace(drafts=drafts)))
     for form in ask.known.formats.values():
         if form != here.format and not ask.host_pool:
-            out.append((f"cache {form.names[0]}", replace(here, format=form)))
+            out.append((f"cache {form.names[0]}", here._replace(format=form)))
     if here.shape.recurrent:
         flipped = not here.caches_prefixes
-        out.append((f"PREFIX_CACHE={int(flipped)}", replace(here, caches_prefixes=flipped)))
+        out.append((f"PREFIX_CACHE={int(flipped)}", here._replace(caches_prefixes=flipped)))
     if here.drafter == "dflash":
         flipped = not here.async_scheduling
-        out.append((f"ASYNC_SCHED={int(flipped)}", replace(here, async_scheduling=flipped)))
-        out.append(("--max-num-batched-tokens 4096", replace(here, batched_tokens=4096)))
+        out.append((f"ASYNC_SCHED={int(flipped)}", here._replace(async_scheduling=flipped)))
+        out.append(("--max-num-batched-tokens 4096", here._replace(batched_tokens=4096)))
     assert here.pool_bytes is not None
-    out.append(("pool 256 MiB larger", replace(here, pool_bytes=here.pool_bytes + (256 << 20))))
+    out.append(("pool 256 MiB larger", here._replace(pool_bytes=here.pool_bytes + (256 << 20))))
     if here.tensor_parallel == 1 and not ask.host_pool:
-        out.append(("TENSOR_PARALLEL_SIZE=2, as large a pool on each", replace(here, tensor_parallel=2)))
+        out.append(("TENSOR_PARALLEL_SIZE=2, as large a pool on each", here._replace(tensor_parallel=2)))
     return out
 
 

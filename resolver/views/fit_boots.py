@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,7 +96,7 @@ def _predicted(ask: Asked, available: float | None) -> tuple[int, int] | None:
     if available is None:
         return None
     low, high = (
-        numbers(replace(ask.setup, pool_bytes=int((available + half) * GIB)))["printed_tokens"]
+        numbers(ask.setup._replace(pool_bytes=int((available + half) * GIB)))["printed_tokens"]
         for half in (-0.005, 0.005)
     )
     return low, high

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolver.geometry.budget import GIB, Card, Load
 from resolver.geometry.data import Knowledge, knowledge
@@ -23,8 +22,7 @@ CPU_BLOCK = 128
 """Tokens of a block on the CPU. Source: vLLM 0.31, platforms/cpu.py."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """The question of memory for one launch. `share` is the part of the card that the engine may use."""
 
     known: Knowledge
@@ -46,7 +44,7 @@ def asked(resolution: Resolution) -> Asked:
     shape = _with_own_drafter(resolution, _shape(resolution, known))
     limit = resolution.setting("longest_context")
     if limit is not None or "hf_overrides" in resolution.passthrough.flags:
-        shape = replace(shape, longest=limit)
+        shape = shape._replace(longest=limit)
     form = known.format_named(resolution.setting("effective_kv_cache_dtype") or "auto")
     drafter = _drafter(resolution)
     length = resolution.setting("length_in_force")
@@ -112,7 +110,7 @@ def _with_own_drafter(resolution: Resolution, shape: Shape) -> Shape:
     if draft is None or resolution.setting("spec_method") == "mtp" or _is_finetune(resolution):
         return shape
     try:
-        return replace(shape, drafter=drafter_from_config(resolution.resolver.root / draft))
+        return shape._replace(drafter=drafter_from_config(resolution.resolver.root / draft))
     except NoGeometry:
         return shape
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,4 +19,4 @@ SMALL = Shape("small", Attention(2, 4, 256), Recurrent(6, 10240, 4, 786432), 1, 
 def dflash(form: str, drafts: int = 7, length: int = 65536, pool: int | None = POOL, **more: Any) -> Setup:
     """The DFlash2 server of one 24 GiB card on the patched engine."""
     setup = Setup(QWEN, KNOWN.formats[form], length, drafts, "dflash", grouping="patched", pool_bytes=pool)
-    return replace(setup, **more)
+    return setup._replace(**more)

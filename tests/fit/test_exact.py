@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from resolver.geometry.bits import ceil_div, tile_bytes, token_bytes
@@ -87,8 +85,8 @@ def test_largest_length() -> None:
 def test_pages_of_a_drafter_with_blocks_of_its_own() -> None:
     """Before the drafter's block was raised to the target's: 16 tokens, each padded to a page."""
     assert ceil_div(2047 + 4096, 16) + 1 == 385
-    form = replace(KNOWN.formats["int8"], drafter_block=16)
-    sheet = numbers(replace(dflash("int8", length=32768, caches_prefixes=False), format=form))
+    form = KNOWN.formats["int8"]._replace(drafter_block=16)
+    sheet = numbers(dflash("int8", length=32768, caches_prefixes=False)._replace(format=form))
     assert sheet["drafter_pages"] == 385
     assert sheet["drafter_pages"] * sheet["page_bytes"] / GIB == pytest.approx(5.155, abs=0.001)
     assert sheet["request_bytes"] / GIB == pytest.approx(6.82, abs=0.01)
@@ -142,7 +140,7 @@ def test_stock_groups_as_booted(
 ) -> None:
     """vLLM 0.31 without patches on an H200, 10 GiB, chunks of 8192. The last one drafts by n-grams, without a module."""
     setup = Setup(SMALL, KNOWN.formats[form], 131072, drafts, drafter, batched_tokens=8192)  # type: ignore[arg-type]
-    sheet = numbers(replace(setup, async_scheduling=async_scheduling, pool_bytes=10 * GIB))
+    sheet = numbers(setup._replace(async_scheduling=async_scheduling, pool_bytes=10 * GIB))
     assert (sheet["block"], sheet["printed_tokens"]) == (block, tokens)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +12,7 @@ from resolver.geometry.pool import numbers
 from resolver.geometry.shapes import NoGeometry, Setup, Shape
 from tests.fit.setups import KNOWN, QWEN, SMALL
 
-SHAPES = [QWEN, SMALL, replace(QWEN, recurrent=None), replace(SMALL, drafter=replace(SMALL.drafter, window=None))]  # type: ignore[type-var]
+SHAPES = [QWEN, SMALL, QWEN._replace(recurrent=None), SMALL._replace(drafter=SMALL.drafter._replace(window=None))]
 
 
 @st.composite
@@ -51,7 +49,7 @@ def test_each_formula_gives_its_number(setup: Setup) -> None:
 
 
 def _brute_length(setup: Setup, top: int) -> int:
-    fitting = [n for n in range(1, top + 1) if solve.holds(replace(setup, max_model_len=n))]
+    fitting = [n for n in range(1, top + 1) if solve.holds(setup._replace(max_model_len=n))]
     return max(fitting, default=0)
 
 
@@ -59,23 +57,23 @@ def _brute_length(setup: Setup, top: int) -> int:
 def test_largest_length_agrees_with_trying_every_one(setup: Setup, pages: int) -> None:
     """With a small limit every length is tried; the pool is a few pages around what such lengths need."""
     page = numbers(setup)["page_bytes"]
-    small = replace(setup, pool_bytes=pages * page, shape=replace(setup.shape, longest=120))
+    small = setup._replace(pool_bytes=pages * page, shape=setup.shape._replace(longest=120))
     assert solve.max_model_len(small) == _brute_length(small, 120)
 
 
 @given(setups())
 def test_largest_length_is_the_last_that_fits(setup: Setup) -> None:
     for longest in (setup.shape.longest, None):
-        open_end = replace(setup, shape=replace(setup.shape, longest=longest))
+        open_end = setup._replace(shape=setup.shape._replace(longest=longest))
         found = solve.max_model_len(open_end)
-        assert found == 0 or solve.holds(replace(open_end, max_model_len=found))
+        assert found == 0 or solve.holds(open_end._replace(max_model_len=found))
         if longest is None or found < longest:
-            assert not solve.holds(replace(open_end, max_model_len=found + 1))
+            assert not solve.holds(open_end._replace(max_model_len=found + 1))
 
 
 @given(setups())
 def test_most_drafts_agrees_with_trying_every_count(setup: Setup) -> None:
-    fitting = [k for k in range(1, 65) if solve.holds(replace(setup, drafts=k))]
+    fitting = [k for k in range(1, 65) if solve.holds(setup._replace(drafts=k))]
     assert solve.num_speculative_tokens(setup) == max(fitting, default=None)
 
 
@@ -105,7 +103,7 @@ def test_groups_of_alike_kinds_take_the_largest() -> None:
 
 def test_what_has_no_formula_says_so() -> None:
     with pytest.raises(NoGeometry, match="shape of the drafter"):
-        numbers(Setup(replace(QWEN, drafter=None), KNOWN.formats["fp8"], 1000, 7, "dflash"))
+        numbers(Setup(QWEN._replace(drafter=None), KNOWN.formats["fp8"], 1000, 7, "dflash"))
     with pytest.raises(NoGeometry, match="never derived"):
         numbers(Setup(QWEN, KNOWN.formats["kvarn"], 1000, grouping="packed"))
     with pytest.raises(NoGeometry, match="turboquant"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -32,7 +31,7 @@ def longest_by_trying(setup: Setup) -> int:
     for blocks in range(-(-top // block), 0, -1):
         last, first = min(top, blocks * block), (blocks - 1) * block + 1
         for length in (last, first) if first < last else (last,):
-            sheet = numbers(replace(setup, max_model_len=length))
+            sheet = numbers(setup._replace(max_model_len=length))
             if sheet["request_pages"] <= sheet["pool_pages"]:
                 return last if length == last else _within(setup, first, last)
     return 0
@@ -46,7 +45,7 @@ def _within(setup: Setup, first: int, last: int) -> int:
 
 
 def _holds(setup: Setup, length: int) -> bool:
-    sheet = numbers(replace(setup, max_model_len=length))
+    sheet = numbers(setup._replace(max_model_len=length))
     return sheet["request_pages"] <= sheet["pool_pages"]
 
 
@@ -70,7 +69,7 @@ def test_all_profiles(resolver: Resolver, machine: str) -> None:
             continue
         found = verdict(ask)
         for end, length in solved(ask, found, "max_model_len").items():
-            setup = ask.setup if ask.setup.pool_bytes else replace(ask.setup, pool_bytes=pools(found)[end])
+            setup = ask.setup if ask.setup.pool_bytes else ask.setup._replace(pool_bytes=pools(found)[end])
             if setup.shape.longest is None:
                 continue
             assert length == longest_by_trying(setup), (profile, end)
