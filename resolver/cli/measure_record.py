@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from resolver.measure.session import Session
     from resolver.resolution import Resolution
 
-HERE = ("127.0.0.1", "localhost", "::1", "0.0.0.0", "::", "")
-
 
 def sound(done: Session) -> tuple[list[Measurement], int]:
     """The numbers that may be recorded, and how many may not."""
@@ -39,6 +37,7 @@ def record(
     from resolver.measure.into_running import running_configuration
     from resolver.measure.into_server import differences
     from resolver.measure.provenance_here import provenance_here
+    from resolver.serving.addresses import here
 
     host = server.client.host
     running = running_configuration(os.environ, host, server.client.port)
@@ -55,7 +54,7 @@ def record(
         return
     named = line.get("--ledger")
     path = Path(named) if named else ledger.default_path(os.environ)
-    on = provenance_here(resolution, product_root(), os.environ, engine=identity.version or None, local=host in HERE)
+    on = provenance_here(resolution, product_root(), os.environ, engine=identity.version or None, local=here(host))
     records = ledger.append(path, good, on)
     say(f"{len(records)} figures were added to {path}\n")
     if into:

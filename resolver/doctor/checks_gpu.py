@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterator
 
 from resolver.doctor.finding import Finding, Scene
+from resolver.serving.probes.gpu import IN_USE_MIB
 
 DRIVERS = {13: 580, 12: 525}
 """The oldest driver branch that runs programs built with a CUDA release. Source: NVIDIA's CUDA release notes."""
-USED_MIB = 700
-"""MiB in use before the start from which a pinned pool is at risk. Source: guard gpu-memory-in-use-already."""
 
 
 def driver_too_old(scene: Scene) -> Iterator[Finding]:
@@ -37,7 +36,7 @@ def gpu_memory(scene: Scene) -> Iterator[Finding]:
     total, free = scene.get("gpu.vram_mib"), scene.get("gpu.vram_free_mib")
     held = scene.get("gpu.processes", [])
     used = total - free if total and free is not None else 0
-    if used <= USED_MIB or scene.get("wsl"):
+    if used <= IN_USE_MIB or scene.get("wsl"):
         return
     who = ", ".join(f"{name} ({pid}) {mib} MiB" for pid, name, mib in held[:5]) or "no process that the driver names"
     yield Finding(

@@ -12,6 +12,7 @@ from typing import Any
 
 from resolver.doctor.finding import Launch
 from resolver.serving import regions
+from resolver.serving.addresses import asked
 from resolver.serving.probes.basis import Unknown, World
 from resolver.serving.probes.host import meminfo
 from resolver.serving.probes.packages import distributions
@@ -65,10 +66,13 @@ def port_taken(world: World, launch: Launch) -> bool:
     """Whether something listens where the server would."""
     if not launch.port:
         raise Unknown("the launch names no port")
-    address = "127.0.0.1" if launch.address in ("", "0.0.0.0", "::", "localhost") else launch.address
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-        probe.settimeout(0.5)
-        return probe.connect_ex((address, launch.port)) == 0
+    address = asked(launch.address)
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.settimeout(0.5)
+            return probe.connect_ex((address, launch.port)) == 0
+    except OSError as error:
+        raise Unknown(f"{address} cannot be asked: {error.strerror}") from None
 
 
 def virtual_machine(world: World, launch: Launch) -> bool:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from resolver.serving import state
-from resolver.serving.client import ANYWHERE
-
-LOOPBACK = {"localhost": "127.0.0.1"}
+from resolver.serving.addresses import same
 
 
 def running_configuration(environ: Mapping[str, str], host: str, port: int) -> str | None:
@@ -26,14 +24,6 @@ def running_configuration(environ: Mapping[str, str], host: str, port: int) -> s
     found = [
         record.launch.configuration
         for record in records.everything(folder)
-        if record.phase == "ready"
-        and record.launch.port == port
-        and _address(record.launch.host) == _address(host)
-        and record.lives
+        if record.phase == "ready" and record.launch.port == port and same(record.launch.host, host) and record.lives
     ]
     return found[0] if len(found) == 1 else None
-
-
-def _address(host: str) -> str:
-    asked = ANYWHERE.get(host, host)
-    return LOOPBACK.get(asked, asked)

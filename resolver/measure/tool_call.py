@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from resolver.measure.journal import Journal, Record
 from resolver.measure.report import Finding, Report
-from resolver.measure.server import TEMPLATE, Message, Server
-from resolver.serving import ready
+from resolver.measure.server import Message, Server
+from resolver.serving import tool_call as tool
 from resolver.serving.client import BadAnswer, NoAnswer
 
 NAME, VERSION = "tool-call", 1
-LIMIT, RESULT = 256, "14:35"  # a forced call may run on for ever, so each has a limit
-USER: Message = {"role": "user", "content": "What time is it in Rome? Use the tool, then tell me the time."}
-FORCED = {"type": "function", "function": {"name": "get_time"}}
+RESULT = "14:35"
+ASKS = "What time is it in Rome? Use the tool, then tell me the time."
+USER: Message = {"role": "user", "content": ASKS}
 
 
 def run(server: Server, options: Any = None, journal: Journal | None = None) -> Report:
@@ -30,62 +29,31 @@ def run(server: Server, options: Any = None, journal: Journal | None = None) -> 
     return Report(NAME, (), tuple(found), journal.interrupted)
 
 
-def wrong(name: str, arguments: str) -> str:
-    """Say what is wrong with a call; empty where nothing is."""
-    if name != "get_time":
-        return f"the tool {name[:40]!r} was called" if name else "no tool was called"
-    try:
-        found = json.loads(arguments)
-    except ValueError:
-        return f"the arguments are no JSON: {arguments[:100]}"
-    if not isinstance(found, dict) or set(found) != {"city"} or found["city"] not in ready.CITIES:
-        return f"the arguments do not fit the schema: {arguments[:100]}"
-    return ""
-
-
-def _body() -> dict[str, Any]:
-    return {"tools": [ready.TOOL], "tool_choice": FORCED}
-
-
 def _whole(server: Server) -> tuple[str, str]:
     try:
-        answer = server.client.post(
-            "/v1/chat/completions",
-            {
-                "model": server.model,
-                "messages": [USER],
-                "max_tokens": LIMIT,
-                "temperature": 0,
-                "chat_template_kwargs": TEMPLATE,
-                **_body(),
-            },
-        )
-        message = answer["choices"][0]["message"]
-        call = message["tool_calls"][0]["function"]
-        name, arguments = str(call["name"]), str(call["arguments"])
+        answer = server.client.post("/v1/chat/completions", tool.question(server.model, ASKS))
     except (NoAnswer, BadAnswer) as error:
         return str(error), ""
-    except (LookupError, TypeError):
-        return "no tool was called", ""
-    return wrong(name, arguments), f"{name}({arguments[:100]})"
+    name, arguments = tool.call_of(answer)
+    return tool.wrong(name, arguments), tool.said(name, arguments)
 
 
 def _streamed(server: Server) -> tuple[str, str]:
-    answer = server.chat([USER], LIMIT, **_body())
+    answer = server.chat([USER], tool.LIMIT, tools=[tool.TOOL], tool_choice=tool.FORCED)
     if answer.problem:
         return answer.problem, ""
     name, arguments = answer.calls[0] if answer.calls else ("", "")
-    return wrong(name, arguments), f"{name}({arguments[:100]})"
+    return tool.wrong(name, arguments), tool.said(name, arguments)
 
 
 def _result(server: Server) -> tuple[str, str]:
-    call = {"id": "call_0", "type": "function", "function": {"name": "get_time", "arguments": '{"city": "Rome"}'}}
+    call = {"id": "call_0", "type": "function", "function": {"name": tool.NAME, "arguments": '{"city": "Rome"}'}}
     chat: list[Message] = [
         USER,
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_0", "content": RESULT},
     ]
-    answer = server.chat(chat, LIMIT, tools=[ready.TOOL], tool_choice="auto")
+    answer = server.chat(chat, tool.LIMIT, tools=[tool.TOOL], tool_choice="auto")
     if answer.problem:
         return answer.problem, ""
     return ("" if answer.said or answer.calls else "the answer to the tool's result is empty"), answer.said[:200]

@@ -10,12 +10,12 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from resolver.serving.addresses import asked
 from resolver.serving.echo import hide, hide_bytes
 from resolver.serving.secrets import Secret
 
 MOST = 8 << 20  # bytes of an answer; an engine that sends more to such small questions is none
 LARGEST = 1 << 53
-ANYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 
 
 class NoAnswer(Exception):
@@ -86,7 +86,7 @@ class Client:
         return hide(text, self.key)
 
     def _connection(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(ANYWHERE.get(self.host, self.host), self.port, timeout=self.wait)
+        return http.client.HTTPConnection(asked(self.host), self.port, timeout=self.wait)
 
     def _whole(self, method: str, path: str, body: Mapping[str, Any] | None, key: bool | Secret) -> tuple[int, bytes]:
         until = time.monotonic() + self.wait

@@ -12,23 +12,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from resolver.serving import tool_call
 from resolver.serving.client import BadAnswer, Client, NoAnswer, as_object, count
 from resolver.serving.secrets import Secret
 
-CITIES = ("Paris", "Rome")
-TOOL = {
-    "type": "function",
-    "function": {
-        "name": "get_time",
-        "description": "Tell the time in a city.",
-        "parameters": {
-            "type": "object",
-            "properties": {"city": {"type": "string", "enum": list(CITIES)}},
-            "required": ["city"],
-            "additionalProperties": False,
-        },
-    },
-}
 WRONG_KEY = Secret("a-key-that-nobody-has")
 HEALTH_WAIT, PAUSE = 5.0, 0.5  # seconds for one look at /health, and between two
 
@@ -135,38 +122,12 @@ def streamed(target: Target) -> str:
     return f"{parts} parts"
 
 
-def tool_question(model: str) -> dict[str, Any]:
-    """A request whose answer must be a call of TOOL. Its limit is its own: a forced call may never end."""
-    return {
-        "model": model,
-        "messages": [{"role": "user", "content": "What time is it in Rome?"}],
-        "max_tokens": 256,
-        "temperature": 0,
-        "tools": [TOOL],
-        "tool_choice": {"type": "function", "function": {"name": "get_time"}},
-        "chat_template_kwargs": {"enable_thinking": False},
-    }
-
-
-def judge_tool_call(answer: dict[str, Any]) -> str:
-    """Say which call the answer holds. Raises Failed when it is none of TOOL, or its arguments do not fit."""
-    message = _first(answer).get("message")
-    calls = message.get("tool_calls") if isinstance(message, dict) else None
-    call = calls[0].get("function") if isinstance(calls, list) and calls and isinstance(calls[0], dict) else None
-    if not isinstance(call, dict) or call.get("name") != "get_time":
-        raise Failed("no tool was called")
-    try:
-        arguments = json.loads(call.get("arguments") or "")
-    except (TypeError, ValueError):
-        raise Failed(f"the tool's arguments are no JSON: {str(call.get('arguments'))[:200]}") from None
-    if not isinstance(arguments, dict) or arguments.get("city") not in CITIES:
-        raise Failed(f"the tool's arguments do not fit: {str(arguments)[:200]}")
-    return f"get_time({arguments['city']})"
-
-
-def tool_call(target: Target) -> str:
-    """Check that a tool that must be called is called, with arguments that fit."""
-    return judge_tool_call(target.client.post("/v1/chat/completions", tool_question(target.model)))
+def called(target: Target) -> str:
+    """Check that a tool that must be called is called, with a city of those that it knows."""
+    name, arguments = tool_call.call_of(target.client.post("/v1/chat/completions", tool_call.question(target.model)))
+    if problem := tool_call.wrong(name, arguments, exact=False):
+        raise Failed(problem)
+    return tool_call.said(name, arguments)
 
 
 def refusal(target: Target) -> str:
@@ -184,7 +145,7 @@ def checks(target: Target) -> Iterator[tuple[str, Callable[[Target], str]]]:
     yield "completion", completion
     yield "streamed completion", streamed
     if target.tools:
-        yield "tool call", tool_call
+        yield "tool call", called
     if target.client.key:
         yield "key required", refusal
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from resolver.serving import secrets
-from resolver.serving.client import ANYWHERE, Client
+from resolver.serving import addresses, secrets
+from resolver.serving.client import Client
 from resolver.serving.environment import engine_environment
 from resolver.serving.errors import LaunchError
 from resolver.serving.launch import engine_path
@@ -33,8 +33,7 @@ class Plan:
     @property
     def url(self) -> str:
         """Where people reach the server from this machine."""
-        host = ANYWHERE.get(self.target.client.host, self.target.client.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.target.client.port}"
+        return addresses.url(self.target.client.host, self.target.client.port)
 
 
 def make(resolution: Resolution, port_free: bool = True) -> Plan:

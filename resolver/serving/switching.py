@@ -18,6 +18,7 @@ from resolver.serving.owned_run import Interrupted, Place, Say, Wanted, run, sig
 from resolver.serving.ownership import claim, locks, memory, process, records, survey
 from resolver.serving.ownership.recipe import plan as plan_again
 from resolver.serving.ownership.records import Record
+from resolver.serving.probes.gpu import IN_USE_MIB
 from resolver.serving.ready import Failed, identity
 from resolver.serving.supervise import Wishes
 from resolver.serving.supervise_report import Ending
@@ -157,7 +158,7 @@ def _claim(place: Place, keys: Sequence[str], record: Record, go_on: Say) -> loc
 
 def _wait_for_memory(wanted: Wanted, place: Place, go_on: Say) -> None:
     used = memory.wait_until_free(wanted.free, go_on=go_on)
-    if used is not None and used > memory.ENOUGH_MIB:
+    if used is not None and used > IN_USE_MIB:
         place.say(f"{used} MiB of the GPU are still in use, by others than the server that was stopped")
 
 

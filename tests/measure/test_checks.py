@@ -79,24 +79,6 @@ def test_a_tool_call_goes_there_and_back() -> None:
     assert [one.subject for one in report.findings] == ["forced call", "forced call, streamed", "answer to the result"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "says"),
-    [
-        ("get_time", '{"city": "Rome"}', ""),
-        ("", "", "no tool was called"),
-        ("other", "{}", "the tool 'other' was called"),
-        ("get_time", "{", "no JSON"),
-        ("get_time", '{"city": "Oslo"}', "do not fit"),
-        ("get_time", '{"city": "Rome", "x": 1}', "do not fit"),
-        ("get_time", "[]", "do not fit"),
-    ],
-)
-def test_what_is_wrong_with_a_call(name: str, arguments: str, says: str) -> None:
-    found = tool_call.wrong(name, arguments)
-    assert says in found
-    assert bool(found) == bool(says)
-
-
 def test_a_result_that_is_not_named_is_no_proof() -> None:
     with running(FakeServer(reply=lambda messages: "Thank you.")) as server:
         report = tool_call.run(server.server())

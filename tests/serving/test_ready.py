@@ -159,7 +159,7 @@ def test_a_stream_in_small_pieces_is_read_as_one() -> None:
         (tool(None), "no JSON"),
         (tool({"city": "Rome"}), "no JSON"),
         (tool("[]"), "do not fit"),
-        (tool('{"city": "Rome"}', "other"), "no tool"),
+        (tool('{"city": "Rome"}', "other"), "the tool 'other' was called"),
         ({"choices": [{"message": {"content": "It is noon.", "tool_calls": []}}]}, "no tool"),
         ({"choices": [{"message": None}]}, "no tool"),
         ({"choices": [{"message": {"tool_calls": ["x"]}}]}, "no tool"),

@@ -6,10 +6,8 @@ import time
 from collections.abc import Callable
 
 from resolver.serving.probes.basis import Unknown, World
-from resolver.serving.probes.gpu import Gpus
+from resolver.serving.probes.gpu import IN_USE_MIB, Gpus
 
-ENOUGH_MIB = 700
-"""MiB in use that count as none. Source: doctor.checks_gpu.USED_MIB, and the guard gpu-memory-in-use-already."""
 STILL, PAUSE = 2.0, 0.25
 """Seconds without a change after which what is in use is somebody else's, and between two looks."""
 
@@ -41,7 +39,7 @@ def wait_until_free(read: Reading, seconds: float = 30.0, go_on: Callable[[str],
         used, now = seen[0] - seen[1], time.monotonic()
         if least is None or used < least:
             least, since = used, now
-        if used <= ENOUGH_MIB or now > until or now - since > STILL:
+        if used <= IN_USE_MIB or now > until or now - since > STILL:
             return used
         go_on("")
         time.sleep(PAUSE)

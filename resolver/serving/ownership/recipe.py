@@ -10,8 +10,8 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from resolver.masking import hide_in_json, mask, mask_text, secret_flag
-from resolver.serving import secrets
-from resolver.serving.client import ANYWHERE, Client
+from resolver.serving import addresses, secrets
+from resolver.serving.client import Client
 from resolver.serving.errors import LaunchError
 from resolver.serving.ready import Target
 from resolver.serving.supervise_guard import Order
@@ -75,8 +75,7 @@ class Recipe:
     @property
     def url(self) -> str:
         """Where it is reached from this machine."""
-        host = ANYWHERE.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return addresses.url(self.host, self.port)
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""

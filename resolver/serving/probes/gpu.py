@@ -12,6 +12,8 @@ from resolver.serving.probes.cards import Cards
 from resolver.serving.probes.visible import Visible, visible
 
 T = TypeVar("T", int, tuple[int, int], str)
+IN_USE_MIB = 1024
+"""MiB in use before a start that count as none: a driver's own. The guard gpu-memory-in-use-already has the same number."""
 OTHER_DRIVERS = ("/dev/nvidiactl", "/dev/dxg", "/proc/driver/nvidia/version")  # signs of an NVIDIA card or its driver
 
 
