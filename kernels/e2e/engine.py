@@ -63,7 +63,7 @@ class Work:
 
         self.task, self.name = task, task["name"]
         self.out = Path(task["out"])
-        self.turns = Turns(Path(task["turns"]), self.name, tuple(task["names"]), task["deadline"])
+        self.turns = Turns(Path(task["turns"]), self.name, tuple(task["names"]), task["deadline"], tuple(task["others"]))
 
     def put(self, kind: str, **record: Any) -> None:
         """Append one record."""
@@ -126,26 +126,38 @@ class Work:
         if len(given) < len(batch.prompts) or not all(answer["tokens"] for answer in given):
             self.put("skipped", batch="forced", why="not all was answered")
             return
-        asked = workload.forced(batch, [answer["tokens"] for answer in given])
-        before = counters(self.llm)
+        asked = workload.forced(batch, [answer["tokens"] for answer in given], [answer["pauses"] for answer in given])
+        begun, before, emptied = time.time(), counters(self.llm), self._forget()
         run = self.stepper.run([list(prompt) for _, _, prompt in asked], 1, logprobs=5, at_once=2)
         records = [{"place": place, "step": step, "tokens": answer.tokens, "logprobs": answer.logprobs}
                    for (place, step, _), answer in zip(asked, run.answers.values(), strict=True)]
         (self.out / f"forced-{self.name}-{batch.name}.json").write_text(json.dumps(records), encoding="utf-8")
-        counted = {key: value - before.get(key, 0) for key, value in counters(self.llm).items()}
-        self.put("answers", batch="forced", asked=len(asked), answered=len(run.answers), with_prefix=0, seconds=0.0, counted=counted)
+        self._put_answers("forced", len(asked), run, begun, before, cache_emptied=emptied)
+
+    def _forget(self) -> bool:
+        """Empty the prefix cache: what is computed from a text must not begin with what an earlier answer left there."""
+        for _ in range(20):
+            if self.llm.reset_prefix_cache():
+                return True
+            self.llm.llm_engine.step()                             # the last step's pages are given back with the next
+            time.sleep(0.05)
+        return False
 
     def _answer(self, batch: Any) -> None:
         begun, before = time.time(), counters(self.llm)
         run = self.stepper.run([list(prompt) for prompt in batch.prompts], batch.tokens, logprobs=5, at_once=batch.at_once,
                                until=self.turns.deadline - 5)
         with open(self.out / f"answers-{self.name}-{batch.name}.json", "w", encoding="utf-8") as file:
-            json.dump([{"prompt": len(prompt), "tokens": answer.tokens, "logprobs": answer.logprobs, "cached": answer.cached}
+            json.dump([{"prompt": len(prompt), "tokens": answer.tokens, "logprobs": answer.logprobs, "cached": answer.cached,
+                        "pauses": answer.pauses}
                        for prompt, answer in zip(batch.prompts, run.answers.values(), strict=False)], file)
+        self._put_answers(batch.name, len(batch.prompts), run, begun, before)
+
+    def _put_answers(self, batch: str, asked: int, run: Any, begun: float, before: dict[str, float], **more: Any) -> None:
         counted = {key: value - before.get(key, 0) for key, value in counters(self.llm).items()}
-        self.put("answers", batch=batch.name, asked=len(batch.prompts), answered=len(run.answers),
-                 with_prefix=sum(bool(answer.cached) for answer in run.answers.values()),
-                 seconds=round(time.time() - begun, 1), counted=counted)
+        answers = run.answers.values()
+        self.put("answers", batch=batch, asked=asked, answered=len(answers), with_prefix=sum(bool(answer.cached) for answer in answers),
+                 pauses=sum(len(answer.pauses) for answer in answers), seconds=round(time.time() - begun, 1), counted=counted, **more)
 
 
 def main(words: list[str]) -> int:

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import sysconfig
+from dataclasses import dataclass
 from pathlib import Path
 
-from e2e import archive
+from e2e import archive, models
 
 ROOT = Path(__file__).resolve().parents[2]
 VLLM_PROGRAM = """\
@@ -20,6 +21,48 @@ from vllm.entrypoints.cli.main import main
 if __name__ == "__main__":                                          # the engine's core starts as a second process of this file
     sys.exit(main())
 """
+
+
+@dataclass(frozen=True)
+class Place:
+    """The folders of a run on the GPU machine. They stay, so that a later command finds them."""
+
+    work: Path
+
+    @property
+    def venv(self) -> Path:
+        """The engine's environment."""
+        return self.work / "engine"
+
+    @property
+    def models(self) -> Path:
+        """The model folders."""
+        return self.work / "models"
+
+    @property
+    def cache(self) -> Path:
+        """Compile caches."""
+        return self.work / "cache"
+
+    @property
+    def soak(self) -> Path:
+        """What the load leaves, for whoever asks how it goes."""
+        return self.work / "soak"
+
+    def variables(self) -> dict[str, str]:
+        """What every process here runs with."""
+        return variables(make_library(self.work), self.cache)
+
+
+def prepare(carried: Path, work: Path) -> Place:
+    """Environment, caches and models, as far as they are not there. Not to be done by two processes at once."""
+    place = Place(work)
+    cache = carried / "cache.tar.xz"
+    if cache.exists() and not place.cache.exists():
+        archive.unpack(cache, work)
+    make_venv(place.venv, carried)
+    models.make(place.models)
+    return place
 
 
 def make_venv(venv: Path, carried: Path) -> None:

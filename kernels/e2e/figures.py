@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what a run brought back to figures of the matrix: rules/evidence/figures-h200-run.yaml. Nothing in it is typed by hand.
 
-    python -m e2e.figures FOLDER --date 2026-12-01 > rules/evidence/figures-h200-run.yaml
+    python -m e2e.figures FOLDER --date 2026-12-01 [--keep rules/evidence/figures-h200-run.yaml] > new.yaml
 
-FOLDER is that of `e2e.report`. Profiles and knobs are those of the launch; every figure says that the model had no weights.
+FOLDER is that of `e2e.report`. With --keep, figures of that file which this run did not measure again stay as they are. Profiles and knobs are those of the launch; every figure says that the model had no weights.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -80,6 +81,12 @@ def _printed(folder: Path) -> Iterator[tuple[str, int]]:
             yield path.stem, int(found[1].replace(",", ""))
 
 
+def kept(file: Path) -> dict[str, str]:
+    """The lines of a file that this module wrote, by id."""
+    found = (re.match(r"  - \{id: ([^,]+),", line) for line in file.read_text(encoding="utf-8").splitlines())
+    return {one[1]: one.string for one in found if one}
+
+
 def flow(value: Any) -> str:
     """A value as YAML on one line."""
     if isinstance(value, dict):
@@ -91,14 +98,19 @@ def flow(value: Any) -> str:
 
 def main(words: list[str]) -> int:
     """Print the file."""
-    folder, date = Path(words[0]), words[2]
+    parser = argparse.ArgumentParser(prog="e2e.figures")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--date", required=True)
+    parser.add_argument("--keep", type=Path)
+    given = parser.parse_args(words)
+    folder, date = given.folder, given.date
     rest = {"hardware": HARDWARE, "platform": "native", "engine": "0.31.0", "date": date, "quality": "measured", "source": "h200-run"}
-    lines = []
-    for record in sorted(records(folder), key=lambda item: item["id"]):
+    lines = kept(given.keep) if given.keep else {}
+    for record in records(folder):
         note = record.pop("note")
         shared = {key: value for key, value in rest.items() if key not in ("quality", "source")}
-        lines.append("  - " + flow({**record, **shared, "note": note, "quality": rest["quality"], "source": rest["source"]}))
-    print(HEAD + "\n".join(lines))
+        lines[record["id"]] = "  - " + flow({**record, **shared, "note": note, "quality": rest["quality"], "source": rest["source"]})
+    print(HEAD + "\n".join(lines[name] for name in sorted(lines)))
     return 0
 
 

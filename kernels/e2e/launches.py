@@ -95,3 +95,17 @@ def resolved(launch: Launch, folder: Path, venv: Path | None, *more: str) -> dic
         reasons = [item["message"] for item in answer["diagnostics"] if item["severity"] in ("refuse", "error")]
         raise RuntimeError(f"{launch.name} is refused: {'; '.join(reasons)}")
     return answer
+
+
+def described(name: str, folder: Path, venv: Path | None) -> dict[str, Any]:
+    """What is kept of a launch: how it was resolved here, and what `fit` predicts of its pool. Raises RuntimeError or KeyError."""
+    launch = ALL[name]
+    answer = resolved(launch, folder, venv)
+    exact = ask("fit", launch, folder, venv)["numbers"]["exact"]
+    kept = {key: answer[key] for key in ("argv", "env", "arm", "engine", "machine", "profile", "knobs")}
+    return kept | {"fit": {key: exact[key] for key in ("block", "printed_tokens", "pool_pages")}}
+
+
+def server(name: str, folder: Path, venv: Path) -> list[str]:
+    """The command that starts a launch's server, as a user would type it."""
+    return [python(venv), str(ROOT / "launch.py"), *words(ALL[name], folder, venv)]

@@ -33,7 +33,8 @@ class Plan:
     """Engines in the order of their turns. `served` is started with `launch.py` itself and loaded over HTTP.
 
     boot_wait: seconds to wait for engines that boot slowly. reserve: seconds that timing leaves for the answers.
-    after_load: seconds before the deadline when the load ends.
+    after_load: seconds before the deadline when the load ends. soak: seconds of load by `e2e.soak_run` instead, which begin
+    when nobody is timed any more and may outlast the run.
     """
 
     engines: dict[str, Work] = field(default_factory=dict)
@@ -41,6 +42,7 @@ class Plan:
     boot_wait: float = 150.0
     reserve: float = 60.0
     after_load: float = 15.0
+    soak: float = 0.0
 
 
 ALL = {
@@ -76,5 +78,21 @@ ALL = {
         "tight-custom-int8": Work((), ("crowded",)),
         "mtp3-custom-int8": Work((), ("crowded",)),
     }, boot_wait=70.0, reserve=30.0),
+    "again": Plan({
+        "mtp3-custom-int8": Work(CONTEXTS, (*COMPARED, "crowded")),
+        "mtp3-flash-bf16": Work(CONTEXTS, COMPARED),
+        "mtp3-custom-bf16": Work(CONTEXTS, COMPARED),
+        "mtp3-flash-bf16-verify": Work(CONTEXTS, COMPARED),
+        "off-custom-int8": Work(CONTEXTS, ("mixed",)),
+        "mtp7-custom-int8": Work(CONTEXTS, ("mixed",)),
+        "dflash7-custom-int8": Work(CONTEXTS, ("mixed",)),
+        "mtp3-triton-int8-verify": Work(CONTEXTS, COMPARED),
+        "dflash7-triton-int8": Work(SLOW, ("mixed",)),
+        "tight-custom-int8": Work((), ("crowded",)),
+        "mtp3-triton-int8": Work((), COMPARED),
+        "off-triton-int8": Work((), ("mixed",)),
+        "spoiled-custom-int8": Work((), ("mixed",), spoil=0.02),
+    }, "served-custom-int8", boot_wait=110.0, reserve=150.0, soak=1200.0),
 }
+"""`rest` is what `full` was without; `again` is both after the kernels were changed, and 20 minutes of load."""
 assert all(name in launches.ALL for plan in ALL.values() for name in plan.engines)

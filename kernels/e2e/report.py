@@ -3,7 +3,9 @@
 
     python -m e2e.report FOLDER [> page.md]
 
-FOLDER holds results.jsonl, launches.json and the unpacked answers (`python -m e2e.archive unpack answers.tar.xz FOLDER`).
+FOLDER holds results.jsonl, launches.json, the unpacked answers and logs (`python -m e2e.archive unpack answers.tar.xz FOLDER`),
+and soak-progress.jsonl where a server was loaded by `e2e.soak_run`. What several commands of one run brought back goes into
+one folder: `cat */results.jsonl`.
 """
 
 from __future__ import annotations
@@ -112,14 +114,38 @@ def answers(folder: Path) -> list[str]:
         rows.append([name, "itself, from the prefix cache", "residues", f"{result.same} of {result.answers}", f"{result.steps:,}",
                      moves(result),
                      max((move for _, _, move, _, _ in result.differences), default=None), len(result.unexplained())])
-    for path in sorted(folder.glob("forced-*-crowded.json")):
-        name = path.name.removeprefix("forced-").removesuffix("-crowded.json")
-        result = compare.compare_forced(compare.read(folder, name, "crowded"), json.loads(path.read_text(encoding="utf-8")))
-        rows.append([name, "its text alone", "crowded", f"{result.same} of {result.answers}", f"{result.steps:,}", moves(result),
-                     max((move for _, _, move, _, _ in result.differences), default=None), len(result.unexplained())])
+    rows += forced(folder)
     rows = [[f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row] for row in rows]
     return table(("launch", "against", "batch", "same answers", "equal steps", "moves where equal: mean / 99 % / largest",
                   "largest move at a first difference", "not explained"), rows)
+
+
+def forced(folder: Path) -> list[list[Any]]:
+    """Answers of the crowd against what their text alone leads to: all steps that were asked again, and those behind a pause."""
+    rows: list[list[Any]] = []
+    for path in sorted(folder.glob("forced-*-crowded.json")):
+        name = path.name.removeprefix("forced-").removesuffix("-crowded.json")
+        given, asked = compare.read(folder, name, "crowded"), json.loads(path.read_text(encoding="utf-8"))
+        whole = compare.compare_forced(given, asked)
+        behind = {(item["place"], item["step"]) for item in asked if item["step"] >= min(given[item["place"]].get("pauses", ()), default=1 << 30)}
+        part = compare.compare_forced(given, [item for item in asked if (item["place"], item["step"]) in behind])
+        unexplained = [found for found in whole.unexplained() if found[:2] in behind]
+        for what, result, wrong in (("its text alone", whole, whole.unexplained()), ("idem, after it was taken in again", part, unexplained)):
+            if result.answers:
+                rows.append([name, what, "crowded", f"{result.same} of {result.answers}", f"{result.steps:,}", moves(result),
+                             max((move for _, _, move, _, _ in result.differences), default=None), len(wrong)])
+    return rows
+
+
+def load(folder: Path) -> list[str]:
+    """How a server under load went, at up to a dozen moments."""
+    path = folder / "soak-progress.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    count = min(12, len(lines))
+    kept = [lines[index * (len(lines) - 1) // max(1, count - 1)] for index in range(count)]
+    keys = ("load s", "alive", "answered", "failed", "slowest first token s", "processes", "rss_mib", "anon_mib", "gpu_mib", "gpu_all_mib")
+    counted = ("running", "waiting", "pool used", "preemptions")
+    return table((*keys, *counted), [[*map(line.get, keys), *map(line["server"].get, counted)] for line in kept]) if kept else []
 
 
 def rest(found: list[dict[str, Any]]) -> list[str]:
@@ -129,7 +155,11 @@ def rest(found: list[dict[str, Any]]) -> list[str]:
     for name in sorted({record["launch"] for record in answered}):
         batches = [f"{r['batch']} {r['answered']} of {r['asked']} ({r['with_prefix']})" for r in answered if r["launch"] == name]
         preempted = sum(r["counted"].get("vllm:num_preemptions", 0) for r in answered if r["launch"] == name)
-        lines.append(f"- {name}: answered (of them begun in the prefix cache) {', '.join(batches)}; {preempted:.0f} preemptions")
+        pauses = sum(r.get("pauses", 0) for r in answered if r["launch"] == name)
+        lines.append(f"- {name}: answered (of them begun in the prefix cache) {', '.join(batches)}; {preempted:.0f} preemptions"
+                     + (f", {pauses} answers' pauses" if pauses else ""))
+        lines += [f"- {name}: the prefix cache was not emptied before steps were asked again" for r in answered
+                  if r["launch"] == name and r.get("cache_emptied") is False]
     for record in found:
         if record["kind"] == "end" and record["left_to_vllm"]:
             reasons = "; ".join(f"{reason}, {count} calls" for reason, count in record["left_to_vllm"].items())
@@ -152,9 +182,10 @@ def main(words: list[str]) -> int:
         ("A step, four streams (they share one prompt)", steps(found, 4)),
         ("First token", first_tokens(found)),
         ("Answers", answers(folder)),
+        ("The load", load(folder)),
         ("Also", rest(found)),
     )
-    print("\n".join(line for title, lines in parts for line in (f"## {title}", "", *lines, "")))
+    print("\n".join(line for title, lines in parts if lines for line in (f"## {title}", "", *lines, "")))
     return 0
 
 

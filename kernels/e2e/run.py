@@ -21,9 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from e2e import archive, environment, launches, models, plans, soak
+from e2e import archive, environment, launches, plans, soak, soak_run, soaking
 
-SERVER_PORT = 18020
 QUIET_LOGS = 40
 
 
@@ -35,9 +34,7 @@ class Session:
         self.carried, self.out, self.work = given.carried.resolve(), given.out.resolve(), given.work
         self.deadline = time.time() + given.seconds
         self.keep_cache = given.keep_cache
-        self.venv, self.models, self.turns = self.work / "engine", self.work / "models", self.work / "turns"
-        self.logs, self.cache = self.work / "logs", self.work / "cache"
-        self.answers = self.work / "answers"
+        self.turns, self.logs, self.answers = self.work / "turns", self.work / "logs", self.work / "answers"
         self.started: dict[str, subprocess.Popen[bytes]] = {}
         self.begun = time.time()
 
@@ -47,14 +44,12 @@ class Session:
 
     def prepare(self) -> None:
         """Environment, caches, models."""
+        for folder in (self.turns, self.logs, self.answers):
+            shutil.rmtree(folder, ignore_errors=True)                 # what an earlier run said is not for this one
         for folder in (self.out, self.turns, self.logs, self.answers):
             folder.mkdir(parents=True, exist_ok=True)
-        cache = self.carried / "cache.tar.xz"
-        if cache.exists() and not self.cache.exists():
-            archive.unpack(cache, self.work)
-        environment.make_venv(self.venv, self.carried)
-        self.environ = environment.variables(environment.make_library(self.work), self.cache)
-        models.make(self.models)
+        self.place = environment.prepare(self.carried, self.work)
+        self.environ = self.place.variables()
         self.say("environment and models are there")
 
     def resolve(self) -> None:
@@ -64,18 +59,15 @@ class Session:
             found = list(pool.map(self._resolve, names))
         self.resolved = {name: answer for name, answer in zip(names, found, strict=True) if answer}
         (self.out / "launches.json").write_text(json.dumps(self.resolved, indent=1), encoding="utf-8")
+        self.refused = len(names) - len(self.resolved)
         self.say(f"{len(self.resolved)} of {len(names)} launches resolved")
 
     def _resolve(self, name: str) -> dict[str, Any] | None:
-        launch = launches.ALL[name]
         try:
-            answer = launches.resolved(launch, self.models, self.venv)
-            exact = launches.ask("fit", launch, self.models, self.venv)["numbers"]["exact"]
+            return launches.described(name, self.place.models, self.place.venv)
         except (RuntimeError, KeyError) as error:
             self.say(f"{name}: {error}")
             return None
-        kept = {key: answer[key] for key in ("argv", "env", "arm", "engine", "machine", "profile", "knobs")}
-        return kept | {"fit": {key: exact[key] for key in ("block", "printed_tokens", "pool_pages")}}
 
     def start(self) -> None:
         """Start all engines, and the server if the plan has one."""
@@ -83,7 +75,7 @@ class Session:
         for name in names:
             resolved = self.resolved[name]
             work = self.plan.engines[name]
-            task = {"name": name, "names": names, "words": resolved["argv"][2:], "out": str(self.answers),
+            task = {"name": name, "names": names, "others": ["server"] if self.plan.served in self.resolved else [], "words": resolved["argv"][2:], "out": str(self.answers),
                     "turns": str(self.turns), "deadline": self.deadline - 8, "boot_wait": self.plan.boot_wait,
                     "contexts": work.contexts, "answers": work.answers, "reserve": self.plan.reserve,
                     "residue_block": work.residue_block, "spoil": work.spoil}
@@ -92,10 +84,12 @@ class Session:
             environ = {**self.environ, **resolved["env"]["set"], "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}
             for variable in resolved["env"]["unset"]:
                 environ.pop(variable, None)
-            self._spawn(name, [str(self.venv / "bin/python"), "-m", "e2e.engine", str(file)], environ)
-        if self.plan.served in self.resolved:
-            served = launches.words(launches.ALL[self.plan.served], self.models, self.venv)
-            self._spawn("server", [launches.python(self.venv), str(launches.ROOT / "launch.py"), *served], self.environ)
+            self._spawn(name, [str(self.place.venv / "bin/python"), "-m", "e2e.engine", str(file)], environ)
+        if self.plan.served in self.resolved and self.plan.soak:
+            self.started["server"] = soak_run.begin(argparse.Namespace(
+                work=self.work, prepared=True, seconds=self.plan.soak, launch=self.plan.served, streams=4, turns=self.turns))
+        elif self.plan.served in self.resolved:
+            self._spawn("server", launches.server(self.plan.served, self.place.models, self.place.venv), self.environ)
         self.names = names
 
     def _spawn(self, name: str, words: list[str], environ: dict[str, str]) -> None:
@@ -107,42 +101,49 @@ class Session:
         """Until all engines ended or the time is up. The server is loaded once nobody is timed any more."""
         loaded = "server" not in self.started
         while time.time() < self.deadline:
-            waiting = []
-            for name in self.names:
-                status = self.started[name].poll()
-                if status is None:
-                    waiting.append(name)
-                elif not (self.turns / f"{name}.dead").exists():
-                    (self.turns / f"{name}.dead").touch()
-                    self.say(f"{name} ended with status {status}")
-            timed = all((self.turns / f"{n}.timed").exists() or (self.turns / f"{n}.dead").exists() for n in self.names)
-            if timed and not loaded:
+            going = [name for name in self.names if self._going(name)]
+            if "server" in self.started and self._going("server") and not self.plan.soak and soak.get(soaking.PORT, "/health", 1):
+                (self.turns / "server.up").touch()
+            if not loaded and all((self.turns / f"{n}.timed").exists() or (self.turns / f"{n}.dead").exists() for n in self.names):
                 loaded = True
-                self._load()
-            if not waiting:
+                (self.turns / "all.timed").touch()
+                self.say("nobody is timed any more: the server is loaded" + (", beyond this run" if self.plan.soak else ""))
+                if not self.plan.soak:
+                    self._load()
+            if not going:
                 return
             time.sleep(0.2)
         self.say("the time is up")
 
+    def _going(self, name: str) -> bool:
+        status = self.started[name].poll()
+        if status is not None and not (self.turns / f"{name}.dead").exists():
+            (self.turns / f"{name}.dead").touch()
+            self.say(f"{name} ended with status {status}")
+        return status is None
+
     def _load(self) -> None:
         server = self.started["server"]
-        if not soak.wait_for(SERVER_PORT, self.deadline - 20, lambda: server.poll() is None):
+        if not soak.wait_for(soaking.PORT, self.deadline - 20, lambda: server.poll() is None):
             self.say("the server is not there")
             return
-        self.say("the server is loaded")
-        result = soak.Load(SERVER_PORT, "qwen3.8-27b", 4, self.deadline - self.plan.after_load).run()
+        result = soak.Load(soaking.PORT, "qwen3.8-27b", 4, self.deadline - self.plan.after_load).run()
         result["alive"] = server.poll() is None
         with open(self.answers / "results.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps({"launch": self.plan.served, "kind": "soak", **result}) + "\n")
         self.say(f"soak: {json.dumps(result)}")
 
     def end(self) -> None:
-        """Stop what is left, and put what came of it into OUT."""
-        for name, process in self.started.items():
+        """Stop what is left, and put what came of it into OUT. A load that is to outlast the run goes on."""
+        stopped = {name: process for name, process in self.started.items() if not (name == "server" and self.plan.soak)}
+        if len(stopped) < len(self.started):
+            (self.turns / "all.timed").touch()
+            self.say(f"the load, which goes on: {soak_run.progress_line(self.place.soak)}")
+        for name, process in stopped.items():
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM if name == "server" else signal.SIGKILL)
         deadline = time.time() + 6
-        for process in self.started.values():
+        for process in stopped.values():
             try:
                 process.wait(max(0.1, deadline - time.time()))
             except subprocess.TimeoutExpired:
@@ -155,7 +156,7 @@ class Session:
         if self.keep_cache:
             kept = self.work / "kept"
             shutil.rmtree(kept, ignore_errors=True)
-            shutil.copytree(self.cache, kept / "cache", symlinks=True)
+            shutil.copytree(self.place.cache, kept / "cache", symlinks=True)
             self.say(f"cache: {archive.pack(kept, self.out / 'cache.tar.xz', archive.UNUSED_KERNEL_TEXT, 1)} bytes")
         self.say("end")
 
@@ -169,7 +170,7 @@ class Session:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run a plan. Returns 0 when every engine ended by itself and well."""
+    """Run a plan. Returns 0 when every launch was resolved and every engine ended by itself and well."""
     parser = argparse.ArgumentParser(prog="e2e.run")
     parser.add_argument("plan", choices=sorted(plans.ALL))
     parser.add_argument("--carried", type=Path, required=True)
@@ -186,7 +187,7 @@ def main(words: Sequence[str] | None = None) -> int:
     finally:
         session.end()
     session.tails()
-    return int(any(session.started[name].returncode for name in session.names))
+    return int(session.refused > 0 or any(session.started[name].returncode for name in session.names))
 
 
 if __name__ == "__main__":

@@ -13,14 +13,23 @@ from vllm import SamplingParams
 from vllm.sampling_params import RequestOutputKind
 
 
+PAUSE = 8
+"""A request that got nothing for so many steps while others did was turned out: one that runs gets a token a step."""
+
+
 @dataclass
 class Answer:
-    """What one request got. `logprobs` holds, for each token, the few likeliest as [token, logprob], best first."""
+    """What one request got. `logprobs` holds, for each token, the few likeliest as [token, logprob], best first.
+
+    `pauses` are the places in `tokens` before which it had been turned out and taken in again; `last` is the step of its last token.
+    """
 
     tokens: list[int] = field(default_factory=list)
     logprobs: list[list[list[float]]] = field(default_factory=list)
     first: float | None = None
     cached: int | None = None
+    pauses: list[int] = field(default_factory=list)
+    last: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,7 +89,7 @@ class Stepper:
                 open_requests += 1
             new = 0
             for output in self.engine.step():
-                new += self._keep(run.answers[output.request_id], output, time.time())
+                new += self._keep(run.answers[output.request_id], output, time.time(), len(run.steps))
                 open_requests -= output.finished
             if new:
                 run.steps.append(Step(time.time(), new, sum(a.first is not None for a in run.answers.values())))
@@ -89,11 +98,13 @@ class Stepper:
         return run
 
     @staticmethod
-    def _keep(answer: Answer, output: Any, now: float) -> int:
+    def _keep(answer: Answer, output: Any, now: float, step: int) -> int:
         part = output.outputs[0] if output.outputs else None
         if part is None or not part.token_ids:
             return 0
-        answer.first = answer.first or now
+        if answer.tokens and step - answer.last > PAUSE:
+            answer.pauses.append(len(answer.tokens))
+        answer.first, answer.last = answer.first or now, step
         answer.tokens += part.token_ids
         if output.num_cached_tokens is not None:
             answer.cached = output.num_cached_tokens

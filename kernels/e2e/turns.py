@@ -16,12 +16,16 @@ PAUSE = 0.1
 
 @dataclass(frozen=True)
 class Turns:
-    """One engine's view. `names` are all engines in the order of their turns; `deadline` is when everything must end."""
+    """One engine's view. `names` are all engines in the order of their turns; `deadline` is when everything must end.
+
+    `others` boot beside the engines and are not timed, so a boot of theirs must be over before anybody is.
+    """
 
     folder: Path
     name: str
     names: tuple[str, ...]
     deadline: float
+    others: tuple[str, ...] = ()
 
     def say(self, what: str) -> None:
         """Tell the others: `up`, `timed`, `done` or `dead`."""
@@ -38,8 +42,8 @@ class Turns:
         return True
 
     def all_up(self, longest: float) -> bool:
-        """Wait until every engine is up, at most so many seconds."""
-        return self._wait(self.names, "up", time.time() + longest)
+        """Wait until everything is up, at most so many seconds."""
+        return self._wait((*self.names, *self.others), "up", time.time() + longest)
 
     def my_turn(self) -> bool:
         """Wait until every engine before this one was timed."""

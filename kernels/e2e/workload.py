@@ -62,18 +62,20 @@ def crowded(block: int) -> Batch:
 
 FORCED = 12
 """Steps of each answer that are asked for again."""
+TAKEN_IN = (0, 1, 2, 5, 11)
+"""Steps behind each place where a request was taken in again that are asked for too."""
 
 
-def forced(batch: Batch, tokens: list[list[int]]) -> list[tuple[int, int, tuple[int, ...]]]:
-    """For steps spread over each answer: (prompt's place, step, the prompt with the answer up to that step).
+def forced(batch: Batch, tokens: list[list[int]], pauses: list[list[int]]) -> list[tuple[int, int, tuple[int, ...]]]:
+    """For steps spread over each answer and those behind its pauses: (prompt's place, step, the prompt with the answer up to that step).
 
     What a request that was turned out and taken in again goes on with must be what its text alone leads to.
     """
     out = []
-    for place, (prompt, answer) in enumerate(zip(batch.prompts, tokens, strict=True)):
-        for number in range(FORCED):
-            step = (2 * number + 1) * len(answer) // (2 * FORCED)
-            out.append((place, step, (*prompt, *answer[:step])))
+    for place, (prompt, answer, places) in enumerate(zip(batch.prompts, tokens, pauses, strict=True)):
+        steps = {(2 * number + 1) * len(answer) // (2 * FORCED) for number in range(FORCED)}
+        steps |= {step + more for step in places for more in TAKEN_IN if step + more < len(answer)}
+        out += [(place, step, (*prompt, *answer[:step])) for step in sorted(steps)]
     return out
 
 

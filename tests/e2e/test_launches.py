@@ -60,5 +60,6 @@ def test_every_plan_names_launches() -> None:
     for plan in plans.ALL.values():
         assert set(plan.engines) <= set(launches.ALL)
         assert plan.served is None or plan.served in launches.ALL
+    assert set(plans.ALL["again"].engines) >= set(plans.ALL["rest"].engines)
     run = {*plans.ALL["full"].engines, *plans.ALL["rest"].engines}
     assert run == set(launches.ALL) - {"served-custom-int8"}

@@ -69,6 +69,83 @@ def test_the_figures_fit_their_schema_and_say_the_conditions(run: Path, capsys: 
     assert all(item["setup"]["checkpoint"] == figures.CHECKPOINT for item in found.values())
 
 
+def test_figures_of_an_earlier_run_stay_where_they_were_not_measured_again(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    earlier = machine.REPO / "rules/evidence/figures-h200-run.yaml"
+    assert figures.main([str(run), "--date", "2027-01-31", "--keep", str(earlier)]) == 0
+    path = run / "figures.yaml"
+    path.write_text(capsys.readouterr().out)
+    schema.validate(read(path, "figures.yaml"), machine.REPO / "rules/schema/figures.json")
+    before = {item["id"]: item for item in yaml.safe_load(earlier.read_text())["figures"]}
+    after = {item["id"]: item for item in yaml.safe_load(path.read_text())["figures"]}
+    assert set(after) == set(before)
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {name for name in after if name.startswith("h2-mtp3-custom-int8-") and "100k" not in name} - {
+        "h2-mtp3-custom-int8-16k-c4-step"
+    }
+    assert all(after[name]["date"] == "2027-01-31" for name in changed)
+
+
+def crowd(folder: Path, wrong: int | None) -> None:
+    """Answers of which the second was turned out before its token 6; the one of step `wrong` is not what its text leads to."""
+    sure = [[1, -0.1], [2, -3.0]]
+    given = [{"tokens": [1] * 12, "logprobs": [sure] * 12, "pauses": places} for places in ([], [6])]
+    asked = [
+        {"place": place, "step": step, "tokens": [9 if place and step == wrong else 1], "logprobs": [sure]}
+        for place in (0, 1)
+        for step in range(0, 12, 2)
+    ]
+    (folder / "answers-tight-custom-int8-crowded.json").write_text(json.dumps(given))
+    (folder / "forced-tight-custom-int8-crowded.json").write_text(json.dumps(asked))
+
+
+@pytest.mark.parametrize(("wrong", "unexplained"), [(None, [0, 0]), (6, [1, 1]), (4, [1, 0])])
+def test_what_a_request_goes_on_with_after_a_pause_is_said_apart(
+    wrong: int | None, unexplained: list[int], tmp_path: Path
+) -> None:
+    crowd(tmp_path, wrong)
+    rows = report.forced(tmp_path)
+    assert [row[1] for row in rows] == ["its text alone", "idem, after it was taken in again"]
+    answers = [f"{12 - unexplained[0]} of 12", f"{3 - unexplained[1]} of 3"]
+    assert [row[3] for row in rows] == answers
+    assert [row[-1] for row in rows] == unexplained
+
+
+def test_a_cache_that_was_not_emptied_is_said() -> None:
+    record = {
+        "launch": "a",
+        "kind": "answers",
+        "batch": "forced",
+        "asked": 1,
+        "answered": 1,
+        "with_prefix": 0,
+        "counted": {"vllm:num_preemptions": 2.0},
+        "pauses": 2,
+    }
+    assert "was not emptied" in "".join(report.rest([record | {"cache_emptied": False}]))
+    fine = report.rest([record | {"cache_emptied": True}])
+    assert fine == [
+        "- a: answered (of them begun in the prefix cache) forced 1 of 1 (0); 2 preemptions, 2 answers' pauses"
+    ]
+
+
+def test_the_load_is_shown_from_its_beginning_to_its_end(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert report.load(run) == []
+    lines = [
+        {"load s": 5.0 * number, "alive": True, "rss_mib": 100 + number, "server": {"preemptions": number}}
+        for number in range(240)
+    ]
+    (run / "soak-progress.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown = report.load(run)
+    assert len(shown) == 2 + 12
+    assert shown[2].startswith("| 0.0 | True |")
+    assert shown[-1].startswith("| 1195.0 | True |")
+    assert "| 339 |" in shown[-1]
+    report.main([str(run)])
+    assert "## The load" in capsys.readouterr().out
+
+
 def test_no_two_launches_have_the_same_conditions() -> None:
     measured = [name for name in launches.ALL if not name.startswith(("tight", "spoiled", "served"))]
     texts = [json.dumps(figures.setup(launches.ALL[name]), sort_keys=True) for name in measured]

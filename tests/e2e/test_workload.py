@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.e2e import machine  # noqa: F401  (the package makes e2e importable)
 
-from e2e import soak, turns, workload  # isort: skip
+from e2e import turns, workload  # isort: skip
 
 
 def test_prompts_are_the_same_every_time() -> None:
@@ -46,11 +45,22 @@ def test_the_crowd_outgrows_its_pages() -> None:
 def test_steps_of_an_answer_are_asked_from_its_text() -> None:
     batch = workload.crowded(816)
     tokens = [[place] * batch.tokens for place in range(len(batch.prompts))]
-    asked = workload.forced(batch, tokens)
+    nowhere: list[list[int]] = [[] for _ in tokens]
+    asked = workload.forced(batch, tokens, nowhere)
     assert len(asked) == len(batch.prompts) * workload.FORCED
     for place, step, prompt in asked:
         assert prompt == (*batch.prompts[place], *[place] * step)
     assert max(step for _, step, _ in asked) > 0.9 * batch.tokens
+
+
+def test_steps_behind_a_pause_are_asked_too() -> None:
+    batch = workload.crowded(816)
+    tokens = [[place] * 100 for place in range(len(batch.prompts))]
+    pauses = [[40, 97], *([] for _ in tokens[1:])]
+    asked = [step for place, step, _ in workload.forced(batch, tokens, pauses) if place == 0]
+    assert {40, 41, 42, 45, 51, 97, 98, 99} <= set(asked)
+    assert max(asked) < 100
+    assert len(asked) == len(set(asked))
 
 
 def test_an_engine_that_died_holds_up_nobody(tmp_path: Path) -> None:
@@ -61,6 +71,14 @@ def test_an_engine_that_died_holds_up_nobody(tmp_path: Path) -> None:
     (tmp_path / "a.dead").touch()
     assert b.all_up(5)
     assert b.my_turn()
+
+
+def test_nobody_is_timed_while_a_server_boots(tmp_path: Path) -> None:
+    one = turns.Turns(tmp_path, "a", ("a",), time.time() + 30, ("server",))
+    one.say("up")
+    assert not one.all_up(0.2)
+    (tmp_path / "server.up").touch()
+    assert one.all_up(5)
 
 
 def test_turns_are_taken_in_order(tmp_path: Path) -> None:
@@ -81,42 +99,3 @@ def test_turns_are_taken_in_order(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(20)
     assert order == ["a", "b", "c"]
-
-
-class Server(BaseHTTPRequestHandler):
-    """Answers every question with one token less than was asked for when `short` is set."""
-
-    short = False
-
-    def do_POST(self) -> None:
-        import json
-
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        count = asked["max_tokens"] - self.short
-        self.send_response(200)
-        self.end_headers()
-        for number in range(count):
-            choice = {"token_ids": [1], "finish_reason": "length" if number == count - 1 else None}
-            self.wfile.write(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
-        self.wfile.write(b"data: [DONE]\n\n")
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.mark.parametrize("short", [False, True])
-def test_the_load_counts_answers_and_notices_short_ones(short: bool) -> None:
-    handler = type("Handler", (Server,), {"short": short})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        found = soak.Load(server.server_address[1], "m", 2, time.time() + 1).run()
-    finally:
-        server.shutdown()
-    assert found["streams"] == 2
-    if short:
-        assert found["failed"] > 20
-        assert " of " in found["problems"][0]
-    else:
-        assert (found["failed"], found["problems"]) == (0, [])
-        assert found["answered"] > 0
