@@ -31,7 +31,9 @@ SHOWN = ("phase", "load s", "alive", "answered", "failed", "running", "waiting",
 
 
 def begin(given: argparse.Namespace) -> subprocess.Popen[bytes]:
-    """Start `perform` in a session of its own."""
+    """Start `perform` in a session of its own. Raises SystemExit with the reason where a load goes on already."""
+    if soaking.lives(environment.Place(given.work).soak):
+        raise SystemExit(f"a load goes on in {given.work}: `python -m e2e.soak_run stop --work {given.work} --out FOLDER` ends it")
     place = environment.Place(given.work) if given.prepared else environment.prepare(given.carried.resolve(), given.work)
     shutil.rmtree(place.soak, ignore_errors=True)
     place.soak.mkdir(parents=True)

@@ -197,6 +197,16 @@ def test_stop_ends_it_early(tmp_path: Path) -> None:
     assert record["seconds"] < 30
 
 
+def test_no_second_load_is_begun_over_one_that_goes_on(tmp_path: Path) -> None:
+    process = detached(tmp_path, "", 60.0)
+    try:
+        with pytest.raises(SystemExit, match="a load goes on"):
+            soak_run.main(["start", "--prepared", "--work", str(tmp_path)])
+        assert (soaking.state(tmp_path / "soak") or {})["pid"] == process
+    finally:
+        soak_run.main(["stop", "--work", str(tmp_path), "--out", str(tmp_path / "out")])
+
+
 @pytest.mark.parametrize("words", [["run", "--out", "x"], ["start"], ["wait"], ["stop"]])
 def test_what_is_missing_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
