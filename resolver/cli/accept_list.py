@@ -34,7 +34,8 @@ def show(line: Line) -> int:
     if not found:
         page.line("nothing was accepted here yet: `launch.py accept --profile NAME` boots a launch and asks it")
         return status
-    rules = rules_hash(product_root())
+    engines = {one.recipe.engine for one in found}
+    rules = {engine: rules_hash(product_root(), engine) for engine in engines}
     page.table(
         ("date", "verdict", "profile", "arm", "engine", "launch", ""),
         [
@@ -46,7 +47,13 @@ def show(line: Line) -> int:
                 one.recipe.engine,
                 one.recipe.configuration,
                 "; ".join(
-                    filter(None, (one.reasons[0]["reason"][:80] if one.reasons else "", _stale(one.rules, rules)))
+                    filter(
+                        None,
+                        (
+                            one.reasons[0]["reason"][:80] if one.reasons else "",
+                            _stale(one.rules, rules[one.recipe.engine]),
+                        ),
+                    )
                 ),
             )
             for one in found

@@ -72,7 +72,7 @@ def provenance_here(
         engine=engine,
         plugins=installed_versions(root, places) if local else {},
         card=provenance_gpu.read(str(gpu) if gpu else None),
-        rules=rules_hash(root),
+        rules=rules_hash(root, engine if resolution is None else resolution.engine.name),
         hardware=load_evidence(root).hardware,
         at=at,
     )

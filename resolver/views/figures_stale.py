@@ -61,13 +61,15 @@ class Now:
     kept_machines: list[Machine] = field(default_factory=list)
     """Machines made of recorded facts: the resolver knows machines by their identity, so they must not go away."""
     _kept: dict[str, Staleness] = field(default_factory=dict)
+    _rules: dict[str, str] = field(default_factory=dict)
 
-    @cached_property
-    def rules(self) -> str:
-        """The hash of the rules as they are."""
+    def rules(self, engine: str) -> str:
+        """The hash of the rules as they are, and of what they know of that engine."""
         from resolver.measure.rules_hash import rules_hash
 
-        return rules_hash(self.resolver.root)
+        if engine not in self._rules:
+            self._rules[engine] = rules_hash(self.resolver.root, engine)
+        return self._rules[engine]
 
     @cached_property
     def here(self) -> Machine:
@@ -122,13 +124,18 @@ def judge(figure: Figure, today: Now) -> Staleness:
     changed += _plugins(figure, today)
     if figure.provenance.get("configuration") is None:
         untold.append("its launch is not known")
-    elif figure.provenance.get("rules") != today.rules:
+    elif figure.provenance.get("rules") != today.rules(_engine(figure)):
         same = _same_launch(figure, today)
         if same is False:
             changed.append("the rules make another launch of it")
         elif same is None:
             untold.append(MAYBE)
     return Staleness(tuple(changed), tuple(untold))
+
+
+def _engine(figure: Figure) -> str:
+    """The engine as it was recorded, with its overlays."""
+    return "+".join((figure.engine or "", *figure.provenance.get("overlays", ())))
 
 
 def _plugins(figure: Figure, today: Now) -> Iterator[str]:
@@ -161,7 +168,7 @@ def _same_launch(figure: Figure, today: Now) -> bool | None:
         assignments=[(name, str(text), "figure") for name, text in knobs.items() if HIDDEN not in str(text)],
         args=args,
     )
-    engine = "+".join((figure.engine or "", *made.get("overlays", ())))
+    engine = _engine(figure)
     for machine in _machines(figure, today):
         try:
             resolution = resolver.resolve(request, machine, engine)

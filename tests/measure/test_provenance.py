@@ -204,22 +204,47 @@ def test_rules_change_the_hash_and_evidence_does_not(tmp_path: Path) -> None:
         shutil.copy(path, tmp_path / "rules")
     profiles = (ROOT / "profiles.yaml").read_text()
     (tmp_path / "profiles.yaml").write_text(profiles)
-    base = rules_hash(tmp_path)
-    assert base == rules_hash(ROOT)
+    base = rules_hash(tmp_path, None)
+    assert base == rules_hash(ROOT, None)
     (tmp_path / "profiles.yaml").write_text(profiles.replace("l-mtp-fast-default, ", "") + "# a comment\n")
-    assert rules_hash(tmp_path) == base
+    assert rules_hash(tmp_path, None) == base
     (tmp_path / "profiles.yaml").write_text(profiles.replace("kv_cache_dtype: bfloat16", "kv_cache_dtype: fp8", 1))
-    assert rules_hash(tmp_path) != base
+    assert rules_hash(tmp_path, None) != base
     (tmp_path / "profiles.yaml").write_text(profiles)
     with open(tmp_path / "rules" / "memory.yaml", "a") as file:
         file.write("# changed\n")
-    assert rules_hash(tmp_path) != base
+    assert rules_hash(tmp_path, None) != base
+
+
+def test_what_is_known_of_the_engine_changes_the_hash_and_other_engines_do_not(tmp_path: Path) -> None:
+    """What an engine reads decides what is left out of a launch."""
+    shutil.copytree(ROOT / "rules", tmp_path / "rules")
+    shutil.copy(ROOT / "profiles.yaml", tmp_path)
+    plain, patched, both = "0.31.0", "0.31.0+hyperqwen-0.31", "0.31.0+splitverify+hyperqwen-0.31"
+
+    def hashes() -> list[str]:
+        return [rules_hash(tmp_path, name) for name in (plain, patched, both)]
+
+    base = hashes()
+    assert len({*base, rules_hash(tmp_path, None)}) == 4
+    assert rules_hash(tmp_path, "0.31.0+hyperqwen-0.31+splitverify") == base[2], "the order of overlays says nothing"
+    assert rules_hash(tmp_path, "9.9.9") == rules_hash(tmp_path, None), "of an unknown engine nothing is known"
+    engines = tmp_path / "rules" / "engines"
+    shutil.copy(engines / "vllm-0.33.0.json", engines / "vllm-0.34.0.json")
+    (engines / "vllm-0.30.0.json").write_text("{}")
+    assert hashes() == base, "another version makes nothing stale"
+    with open(engines / "overlays" / "splitverify.yaml", "a") as file:
+        file.write("# changed\n")
+    assert [now == then for now, then in zip(hashes(), base, strict=True)] == [True, True, False]
+    with open(engines / "vllm-0.31.0.json", "a") as file:
+        file.write("\n")
+    assert not set(hashes()) & set(base)
 
 
 def test_all_of_it_on_this_machine(tmp_path: Path) -> None:
     found = provenance_here(ask("mtp-long"), ROOT, {"ENGINE_VENV": str(tmp_path)}, at="2026-12-01T10:00:00Z")
     assert found.arm == "mtp-long-custom-int8"
-    assert found.rules == rules_hash(ROOT)
+    assert found.rules == rules_hash(ROOT, ask("mtp-long").engine.name)
     assert found.configuration == hash_of(ask("mtp-long"))
     assert found.date == "2026-12-01"
     elsewhere = provenance_here(None, ROOT, {}, engine="0.31.0", local=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +27,7 @@ from resolver.views.figures_stale import MAYBE, Now
 from tests.explain.requests import ask, machine, resolver
 
 ROOT = product_root()
-RULES = rules_hash(ROOT)
+hash_of = lru_cache(rules_hash)
 
 
 def speed(value: float = 70, context: int = 112000, **more: Any) -> Measurement:
@@ -37,7 +38,10 @@ def speed(value: float = 70, context: int = 112000, **more: Any) -> Measurement:
 def on(*words: str, at: str = "2026-12-01T10:00:00Z", machine: str = "rtx-3090", **more: Any) -> Provenance:
     card = CardState(250, {"sm_mhz": 1695}, "580.95.05")
     launch = ask("mtp-long", *(words or ("PTH_FA=0",)), on=machine)
-    return replace(gather(launch, card=card, rules=RULES, plugins={"splitverify": "0.1.0"}, at=at), **more)
+    return replace(
+        gather(launch, card=card, rules=hash_of(ROOT, launch.engine.name), plugins={"splitverify": "0.1.0"}, at=at),
+        **more,
+    )
 
 
 @pytest.fixture(scope="module")
