@@ -19,9 +19,14 @@ def names(root: Path) -> list[str]:
     return sorted(p.stem for p in (root / "rules" / "machines").glob("*.yaml"))
 
 
+def is_file_name(name: str) -> bool:
+    """Whether a word names a machine file, and no machine of rules/machines/: `launch.py machines this --json` writes JSON."""
+    return "/" in name or name.endswith((".yaml", ".yml", ".json"))
+
+
 def load_machine(root: Path, name: str) -> Machine:
     """A machine by name, or from a file when `name` looks like a path. Raises UsageError or RulesError."""
-    looks_like_path = "/" in name or name.endswith((".yaml", ".yml"))
+    looks_like_path = is_file_name(name)
     path = Path(name) if looks_like_path else root / "rules" / "machines" / f"{name}.yaml"
     if not looks_like_path and name not in names(root):
         near = nearest(name, names(root))

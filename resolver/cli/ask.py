@@ -71,9 +71,9 @@ def choose_machine(resolver: Resolver, line: Line, request: Request) -> tuple[Ma
     """The machine that the line names, else this one; and whether it was probed."""
     name = line.get("--machine")
     if name:
-        from resolver.machines import load_machine
+        from resolver.machines import is_file_name, load_machine
 
-        if ("/" in name or name.endswith((".yaml", ".yml"))) and not os.path.isfile(name):
+        if is_file_name(name) and not os.path.isfile(name):
             raise UsageError(f"--machine {name} is no file", "give a machine file, or a name of `launch.py machines`")
         return load_machine(resolver.root, name), False
     return probe_machine(resolver, request), True

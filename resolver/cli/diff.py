@@ -47,13 +47,16 @@ def side(line: Line, text: str) -> Side:
     """The side that a word means, on top of what the whole line asks. Raises UsageError."""
     from resolver.views.diff import saved_side, side_of
 
-    if text.endswith(".json") or os.path.isfile(text):
+    is_file = os.path.isfile(text)
+    if (is_file or text.endswith(".json")) and not text.endswith((".yaml", ".yml")):
         try:
-            return saved_side(text, json.loads(files.read_text(text)))
+            saved = json.loads(files.read_text(text))
         except (OSError, ValueError, RecursionError):
             raise UsageError(f"{text} cannot be read as JSON", "save one with launch.py resolve --json") from None
+        if not (isinstance(saved, dict) and saved.keys() >= {"machine", "facts"}):  # else it is a machine file
+            return saved_side(text, saved)
     try:
-        own = read(shlex.split(text))
+        own = read([text] if is_file else shlex.split(text))
     except ValueError:
         raise UsageError("a quote in a side is never closed", "add the quote") from None
     both = Line(dict(line.options), [], [*line.assignments, *own.assignments], [*(line.args or []), *(own.args or [])])
@@ -71,12 +74,12 @@ def _option(word: str) -> str:
     from resolver.compile import open_resolver
     from resolver.diagnostics import nearest
     from resolver.engine import versions
-    from resolver.machines import names
+    from resolver.machines import is_file_name, names
 
     resolver = open_resolver()
     if word in resolver.rules.profiles:
         return "--profile"
-    if word in names(resolver.root) or word.endswith((".yaml", ".yml")):
+    if word in names(resolver.root) or is_file_name(word):
         return "--machine"
     if word.split("+", maxsplit=1)[0] in versions(resolver.root):
         return "--engine"

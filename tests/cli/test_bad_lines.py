@@ -43,6 +43,7 @@ BAD: list[tuple[tuple[str, ...], dict[str, str], int, str]] = [
     (("resolve", "--batch", "/nonexistent/requests.jsonl"), {}, 2, "/nonexistent/requests.jsonl cannot be read"),
     (("resolve", "--machine", "rtx-3091"), {}, 2, "did you mean rtx-3090"),
     (("resolve", "--machine", "/nonexistent/m.yaml"), {}, 2, "/nonexistent/m.yaml is no file"),
+    (("resolve", "--machine", "nowhere.json"), {}, 2, "nowhere.json is no file"),
     (("resolve", "--engine", "0.31"), {}, 2, "engine '0.31' is not known"),
     ((*R, "--engine", "0.31.0+hyperqwen"), {}, 2, "hyperqwen-0.31"),
     ((*R, "--engine", "0.33.0+hyperqwen-0.31"), {}, 2, "hyperqwen-0.31"),

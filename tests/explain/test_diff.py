@@ -145,6 +145,17 @@ def test_sides_that_are_none(words: tuple[str, ...], capsys: pytest.CaptureFixtu
         run(capsys, *words, "--machine", "rtx-3090")
 
 
+@pytest.mark.parametrize("name", ["a machine.yaml", "mine.yml", "mine.json"])
+def test_a_machine_file_is_a_side(name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    document = yaml.safe_load((product_root() / "rules" / "machines" / "rtx-3090.yaml").read_text())
+    file = tmp_path / name
+    file.write_text(json.dumps(document))  # which is YAML too
+    assert run(capsys, "rtx-3090", str(file), "--profile", "mtp-fast")[0] == 0
+    document["facts"]["gpu"]["capability"] = "8.9"
+    file.write_text(json.dumps(document))
+    assert run(capsys, "rtx-3090", str(file), "--profile", "mtp-long")[0] == 1
+
+
 def test_json_that_is_no_result() -> None:
     with pytest.raises(UsageError):
         saved_side("x.json", {"schema": 1})
