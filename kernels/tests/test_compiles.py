@@ -74,6 +74,18 @@ def test_the_other_kernels_compile(arch: int) -> None:
     assert all(f["bytes"] > 0 for f in found) and len(found) == 4
 
 
+@pytest.mark.parametrize(("arch", "fmt", "layout", "tile", "warps", "wanted"), [
+    (90, "int8", "planar", 64, 8, "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8"),
+    (90, "int8", "inline", 64, 8, "wgmma.mma_async.sync.aligned.m64n32k32.s32.s8.s8"),
+    (90, "fp8", "inline", 128, 8, "wgmma.mma_async.sync.aligned.m64n64k32.f32.e4m3.e4m3"),
+    (86, "int8", "planar", 32, 8, "mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.s8.s32")])
+def test_raw_keys_are_multiplied_as_they_are(arch: int, fmt: str, layout: str, tile: int, warps: int, wanted: str) -> None:
+    config = dict(tile=tile, rows=64, warps=warps, stages=3, decode="packed", turned=True, raw_keys=True)
+    job = dict(fmt=fmt, layout=layout, head_size=256, block_size=BLOCKS[fmt], config=config)
+    (found,) = compiled(arch, [job])
+    assert wanted in found["mma"] and found["fits"] and found["spills"] <= SPILLS[arch], found
+
+
 def prefill_jobs_of(arch: int) -> list[dict[str, Any]]:
     """One job a kind of prefill, with the config that such a GPU gets."""
     jobs = []

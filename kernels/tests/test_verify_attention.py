@@ -96,6 +96,27 @@ def test_turned(name: str, fmt: str, layout: str) -> None:
     assert run(replace(case, fmt=fmt, layout=layout), replace(config, turned=True, parts=parts)) is None
 
 
+@pytest.mark.parametrize(("fmt", "layout"), [("fp8", "inline"), ("int8", "planar"), ("int8", "inline")])
+@pytest.mark.parametrize("name", ["one token", "ragged", "padding rows", "page larger than tile", "page smaller than tile",
+                                  "padded pages", "head-major pages", "one segment", "outliers", "causal window",
+                                  "non-causal window"])
+def test_turned_with_raw_keys(name: str, fmt: str, layout: str) -> None:
+    case, config = CASES[name]
+    assert run(replace(case, fmt=fmt, layout=layout), replace(config, turned=True, raw_keys=True)) is None
+
+
+@pytest.mark.parametrize(("fmt", "layout"), [("fp8", "inline"), ("int8", "planar")])
+def test_raw_keys_with_very_unlike_queries(fmt: str, layout: str) -> None:
+    """All rows of a query tile share one factor: small ones must not be lost beside a large one, nor a row of zeros."""
+    case = Case(fmt=fmt, lens=(60,), q=(5,), num_heads=3, num_kv_heads=1, head_size=128, layout=layout)
+    batch = make_batch(case, DEVICE)
+    batch.q.mul_(torch.tensor([30.0, 1.0, 1e-2, 0.0, 3.0], device=DEVICE)[:, None, None])
+    config = KernelConfig(tile=16, rows=16, segments=2, stages=1, turned=True, raw_keys=True)
+    verify_attention(*batch.args(), batch.out, poisoned_scratch(5, 3, 128, 2, DEVICE), max_query_len=5, config=config,
+                     **batch.kwargs)
+    assert why_wrong(batch.out, verify_attention_ref(*batch.args(), **batch.kwargs), batch.max_v) is None
+
+
 @pytest.mark.parametrize("name", ["q=16 in query tiles", "head-major pages", "page 448"])
 def test_turned_inline_int8(name: str) -> None:
     case, config = CASES[name]
@@ -110,8 +131,8 @@ def test_turned_when_the_maximum_moves_late() -> None:
     keys = batch.cache.key_scales()
     for key, factor in enumerate(loud.tolist()):
         keys[batch.block_table[0, key // 16].long(), key % 16] *= 3.0**factor
-    for turned in (False, True):
-        config = KernelConfig(tile=16, rows=16, segments=2, stages=1, turned=turned)
+    for turned, raw in ((False, False), (True, False), (True, True)):
+        config = KernelConfig(tile=16, rows=16, segments=2, stages=1, turned=turned, raw_keys=raw)
         verify_attention(*batch.args(), batch.out, poisoned_scratch(4, 2, 128, 2, DEVICE), max_query_len=4,
                          config=config, **batch.kwargs)
         assert why_wrong(batch.out, verify_attention_ref(*batch.args(), **batch.kwargs), batch.max_v) is None

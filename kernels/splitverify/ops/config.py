@@ -26,6 +26,8 @@ class KernelConfig:
     ``turned``    8-bit caches only: keys are the matrix unit's rows, queries its columns (``ops/turned_kernel``); no
                   ``int8_qk``, no ``rows2``
     ``parts``     of a turned kernel: 2 takes K and V in smaller pieces, fewer registers for more steps (head size 256)
+    ``raw_keys``  of a turned kernel: multiply K as it is stored, by q in two terms of 8 bits. fp8 so from compute
+                  capability 8.9 on
     """
 
     tile: int = 64
@@ -38,6 +40,7 @@ class KernelConfig:
     int8_qk: bool = False
     turned: bool = False
     parts: int = 1
+    raw_keys: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed in (("tile", (16, 32, 64, 128)), ("rows", (16, 32, 64, 128)), ("rows2", (0, 16, 32, 64)),
@@ -48,6 +51,8 @@ class KernelConfig:
             raise ValueError("turned takes neither int8_qk nor rows2")
         if self.parts not in (1, 2) or (self.parts == 2 and not self.turned):
             raise ValueError(f"parts={self.parts}: must be 1, or 2 for a turned kernel")
+        if self.raw_keys and not self.turned:
+            raise ValueError("raw_keys is for a turned kernel")
         if not 1 <= self.segments <= MAX_SEGMENTS:
             raise ValueError(f"segments={self.segments}: must be 1 to {MAX_SEGMENTS}")
 

@@ -9,6 +9,9 @@ back to shared memory and read again.
 A row is read as D / 2 *units* of 16 bits. A unit's lower byte is an even element and its upper byte an odd one: two
 products, with the even columns of q and with the odd ones, sum to the scores, and the even and the odd elements of the
 result are two accumulators.
+
+With RAW_KEYS, K is not decoded at all: the matrix unit multiplies its bytes by q in two terms of the same type, straight
+from shared memory. V still is, because an 8-bit operand cannot be read the other way round.
 """
 
 import triton
@@ -17,7 +20,7 @@ import triton.language as tl
 from splitverify.ops.decode import FP8_SHIFT, NATIVE
 from splitverify.ops.fast_math import log2
 from splitverify.ops.split_load import page_of, tile_of
-from splitverify.ops.turned_load import aligned_tile, columns, key_units, reload, value_units
+from splitverify.ops.turned_load import aligned_tile, columns, key_units, raw_columns, raw_keys, reload, value_units
 
 # tl.constexpr copies of splitverify.layout's numbers: a kernel may not read plain globals.
 FP8 = tl.constexpr(1)
@@ -90,7 +93,7 @@ def turned_attention(
         ROWS: tl.constexpr, ROWS2: tl.constexpr, QT: tl.constexpr, TILE: tl.constexpr, ALIGN: tl.constexpr,
         FMT: tl.constexpr, CAUSAL: tl.constexpr, WINDOW: tl.constexpr,
         DECODE: tl.constexpr, INT8_QK: tl.constexpr, STAGES: tl.constexpr, MMA: tl.constexpr, DOT: tl.constexpr,
-        COMPILED: tl.constexpr, DIRECT: tl.constexpr, PARTS: tl.constexpr):
+        COMPILED: tl.constexpr, DIRECT: tl.constexpr, PARTS: tl.constexpr, RAW_KEYS: tl.constexpr):
     """Program (segment * query_tiles + query tile, KV head, request); see ``split_attention``."""
     tl.static_assert(FMT != 0 and not INT8_QK and ROWS2 == 0)
     seg = tl.program_id(0) // query_tiles
@@ -140,15 +143,18 @@ def turned_attention(
     K: tl.constexpr = N // (2 * PARTS)
     q_base = q_ptr + (q0 + tile * QT).to(tl.int64) * stride_qt + head * G * stride_qh
     q_row = q_base + tok * stride_qt + (row % G) * stride_qh
-    q_a = columns(q_row, ok, 0, K, MMA, DOT)
-    q_b = columns(q_row, ok, 1, K, MMA, DOT)
-    q_c = columns(q_row, ok, 2 * K, K, MMA, DOT)
-    q_d = columns(q_row, ok, 2 * K + 1, K, MMA, DOT)
-    if PARTS == 2:
-        q_e = columns(q_row, ok, 4 * K, K, MMA, DOT)
-        q_f = columns(q_row, ok, 4 * K + 1, K, MMA, DOT)
-        q_g = columns(q_row, ok, 6 * K, K, MMA, DOT)
-        q_h = columns(q_row, ok, 6 * K + 1, K, MMA, DOT)
+    if RAW_KEYS:
+        q_hi, q_lo, q_step = raw_columns(q_row, ok, D, FMT, DOT, COMPILED)
+    else:
+        q_a = columns(q_row, ok, 0, K, MMA, DOT)
+        q_b = columns(q_row, ok, 1, K, MMA, DOT)
+        q_c = columns(q_row, ok, 2 * K, K, MMA, DOT)
+        q_d = columns(q_row, ok, 2 * K + 1, K, MMA, DOT)
+        if PARTS == 2:
+            q_e = columns(q_row, ok, 4 * K, K, MMA, DOT)
+            q_f = columns(q_row, ok, 4 * K + 1, K, MMA, DOT)
+            q_g = columns(q_row, ok, 6 * K, K, MMA, DOT)
+            q_h = columns(q_row, ok, 6 * K + 1, K, MMA, DOT)
     m = tl.full([ROWS], LOWEST, tl.float32)
     l = tl.zeros([TILE // 16, 8, ROWS], tl.float32)                # summed over keys at the end
     PART: tl.constexpr = N // PARTS
@@ -166,6 +172,10 @@ def turned_attention(
             shift = FP8_SHIFT
         mul = mul * tl.load(k_scale_ptr) * shift
         out_mul = tl.load(v_scale_ptr) * shift
+    if RAW_KEYS:
+        mul = mul * q_step
+        if FMT == FP8 and DECODE != NATIVE:
+            mul = mul / FP8_SHIFT                                  # the matrix unit takes these bytes for what they are
     data = (data_ptr + head * STRIDE_HEAD).to(tl.pointer_type(tl.int16))
     scales = scales_ptr + head * SCALE_STRIDE_HEAD + KEY_SCALE_OFFSET
     bt_row = block_table_ptr + req.to(tl.int64) * stride_bt
@@ -189,20 +199,30 @@ def turned_attention(
             step = mul * tl.load(scales + s_base + s_off, mask=seen, other=1.0)
             vs = tl.load(scales + s_base + s_off + VALUE_SCALE_OFFSET, mask=seen, other=1.0)
             v_log = log2(tl.maximum(vs, 1e-30), COMPILED)                 # a zero scale would give -inf
-        k_row = data + base + off[:, None]                         # [TILE, 1]
-        k_a, k_b = key_units(k_row, seen, 0, K, FMT, DECODE, DOT, READ_ALL)
-        s = tl.dot(k_a, q_a)                                       # [TILE, ROWS] fp32
-        s = tl.dot(k_b, q_b, acc=s)
-        k_a, k_b = key_units(k_row, seen, K, K, FMT, DECODE, DOT, READ_ALL)
-        s = tl.dot(k_a, q_c, acc=s)
-        s = tl.dot(k_b, q_d, acc=s)
-        if PARTS == 2:
-            k_a, k_b = key_units(k_row, seen, 2 * K, K, FMT, DECODE, DOT, READ_ALL)
-            s = tl.dot(k_a, q_e, acc=s)
-            s = tl.dot(k_b, q_f, acc=s)
-            k_a, k_b = key_units(k_row, seen, 3 * K, K, FMT, DECODE, DOT, READ_ALL)
-            s = tl.dot(k_a, q_g, acc=s)
-            s = tl.dot(k_b, q_h, acc=s)
+        if RAW_KEYS:
+            k = raw_keys(data, base + off, seen, D, FMT, DOT, COMPILED, READ_ALL)
+            if FMT == INT8:
+                # |254 hi.k + lo.k| <= 255 * 127 * 128 * D < 2**31 for D <= 256: the integer sum is exact.
+                i = tl.dot(k, q_hi, out_dtype=tl.int32) * 254
+                s = tl.dot(k, q_lo, acc=i, out_dtype=tl.int32).to(tl.float32)
+            else:
+                s = tl.dot(k, q_lo)                                # the smaller terms first: fewer of their bits are lost
+                s = tl.dot(k, q_hi, acc=s)
+        else:
+            k_row = data + base + off[:, None]                         # [TILE, 1]
+            k_a, k_b = key_units(k_row, seen, 0, K, FMT, DECODE, DOT, READ_ALL)
+            s = tl.dot(k_a, q_a)                                       # [TILE, ROWS] fp32
+            s = tl.dot(k_b, q_b, acc=s)
+            k_a, k_b = key_units(k_row, seen, K, K, FMT, DECODE, DOT, READ_ALL)
+            s = tl.dot(k_a, q_c, acc=s)
+            s = tl.dot(k_b, q_d, acc=s)
+            if PARTS == 2:
+                k_a, k_b = key_units(k_row, seen, 2 * K, K, FMT, DECODE, DOT, READ_ALL)
+                s = tl.dot(k_a, q_e, acc=s)
+                s = tl.dot(k_b, q_f, acc=s)
+                k_a, k_b = key_units(k_row, seen, 3 * K, K, FMT, DECODE, DOT, READ_ALL)
+                s = tl.dot(k_a, q_g, acc=s)
+                s = tl.dot(k_b, q_h, acc=s)
         if FMT == INT8:
             s = s * step[:, None] + v_log[:, None]
         else:

@@ -19,6 +19,58 @@ def columns(q_row, ok, first, COUNT: tl.constexpr, MMA: tl.constexpr, DOT: tl.co
 
 
 @triton.jit
+def four_bits(x):
+    """fp32 to four significant bits, halves to even: what e4m3 holds, so that its conversion has nothing to round."""
+    bits = x.to(tl.int32, bitcast=True)
+    return ((bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def raw_columns(q_row, ok, D: tl.constexpr, FMT: tl.constexpr, DOT: tl.constexpr, COMPILED: tl.constexpr):
+    """The rows of q at ``q_row`` [ROWS] as two operands [D, ROWS] of the cache's type, and the factor of the scores.
+
+    int8: q = (254 hi + lo) * factor. e4m3: q = (hi + lo) * factor, a power of two: 4 bits each hold bf16's 8 exactly. The
+    factor is one number, from the largest element of all rows: scores of smaller rows err by no more than that row's.
+    """
+    d = tl.arange(0, D)
+    q = tl.load(q_row[None, :] + d[:, None], mask=ok[None, :], other=0.0).to(tl.float32)
+    top = tl.maximum(tl.max(tl.max(tl.abs(q), 0), 0), 1e-20)
+    if FMT == INT8:
+        q = q * (127.0 / top)
+        hi = tl.floor(q + 0.5)
+        lo = tl.floor((q - hi) * 254.0 + 0.5)
+        return hi.to(tl.int8), lo.to(tl.int8), top / (127.0 * 254.0)
+    else:
+        power = (top.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)    # power <= top < 2 * power
+        q = q * (128.0 / power)
+        hi = four_bits(q).to(tl.float8e4nv)
+        lo = four_bits(q - hi.to(tl.float32)).to(tl.float8e4nv)
+        if COMPILED:
+            return hi, lo, power / 128.0
+        else:
+            return hi.to(DOT), lo.to(DOT), power / 128.0
+
+
+@triton.jit
+def raw_keys(data, off, seen, D: tl.constexpr, FMT: tl.constexpr, DOT: tl.constexpr, COMPILED: tl.constexpr,
+             READ_ALL: tl.constexpr):
+    """The rows of K ``off`` [TILE] units behind ``data`` as the operand [TILE, D] that they are. May hold NaN where READ_ALL
+    reads what nobody sees: each key's scores are its own, and those are replaced."""
+    if FMT == INT8:
+        row = data.to(tl.pointer_type(tl.int8)) + (2 * off)[:, None] + tl.arange(0, D)[None, :]
+    else:
+        row = data.to(tl.pointer_type(tl.float8e4nv)) + (2 * off)[:, None] + tl.arange(0, D)[None, :]
+    if READ_ALL:
+        k = tl.load(row)
+    else:
+        k = tl.load(row, mask=seen[:, None], other=0.0 if FMT != INT8 else 0)
+    if COMPILED or FMT == INT8:
+        return k
+    else:
+        return k.to(DOT)
+
+
+@triton.jit
 def decode_units(x, FMT: tl.constexpr, DECODE: tl.constexpr, DOT: tl.constexpr):
     """Units as two operands of the same shape: their even elements and their odd ones."""
     if FMT == INT8:

@@ -50,7 +50,7 @@ def kernel_constants(cache: CacheView, num_heads: int, config: KernelConfig, cau
     per_tile = (config.rows + config.rows2) // group
     if per_tile < 1:
         raise ValueError(f"{config.rows + config.rows2} rows cannot hold one token of {group} heads")
-    turned = dict(PARTS=config.parts) if config.turned else {}
+    turned = dict(PARTS=config.parts, RAW_KEYS=config.raw_keys) if config.turned else {}
     # bf16 operands for a bf16 cache; the quantized formats are exact in fp16 and q and p lose less there.
     mma = tl.float16 if cache.fmt != UNQUANTIZED or q_dtype == torch.float16 else tl.bfloat16
     return dict(
