@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Turn the results of measure.sh into what ships:   bash gpu/publish.sh RESULTS ARCH MULTIPROCESSORS   (H200: 90 132)
+# KEEP=--keep: rows of the table that were not tuned again stay.
 # Writes the selection table and docs/kernels/<gpu>.md with its plot. The table measured is the table written.
 set -e
 cd "$(dirname "$0")/.."
 results=$1 arch=$2 sms=$3
 PYTHON=${PYTHON:-python3}
-[ -f "$results/tuned.jsonl" ] && PYTHONPATH=. "$PYTHON" -m splitverify.tables "$results/tuned.jsonl" --arch "$arch" --multiprocessors "$sms"
+[ -f "$results/tuned.jsonl" ] && PYTHONPATH=. "$PYTHON" -m splitverify.tables "$results/tuned.jsonl" --arch "$arch" --multiprocessors "$sms" $KEEP
 docs=../docs/kernels
 mkdir -p "$docs"
 name=sm_$arch
@@ -23,8 +24,7 @@ if [ -f "$results/verify.md" ]; then
     if [ -f "$results/stress.txt" ]; then
       echo "Random batches, graph replays and pools beyond 2^31 elements, in the same run:"
       echo '```'
-      awk '/random batches/ {n += $1; bad += $4} END {print n, "random batches,", bad, "wrong"}' "$results/stress.txt"
-      grep -hE "replays|pool" "$results/stress.txt" | sort | uniq -c
+      bash gpu/stress_summary.sh "$results/stress.txt"
       echo '```'
       echo
     fi

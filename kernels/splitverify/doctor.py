@@ -135,11 +135,13 @@ def main(argv: list[str] | None = None) -> int:
         print(f"GPU: {props.name}, {capability[0]}.{capability[1]}, {multiprocessors} multiprocessors")
         from splitverify import stress_prefill
         from splitverify.stress import random_failures, replay_failures
+        from splitverify.stress_draw import kernels_of
 
         found = [w for w in random_failures(args.cases, 0) if w]
         found += [w for w in stress_prefill.random_failures(args.cases // 3, 0) if w]
         for fmt in ("bf16", "int8", "fp8"):
-            found += list(replay_failures(fmt, 20))
+            for kernel in kernels_of(fmt, capability):
+                found += list(replay_failures(fmt, 20, kernel))
         print(f"tolerance and graph replays on the GPU: {'ok' if not found else 'WRONG'}")
         wrong += found
     else:
