@@ -111,6 +111,16 @@ def compile_kernel(kernel: Any, types: dict[str, str], consts: dict[str, Any], a
                      Counter(re.findall(r"mma\.sync[\w.]*|wgmma\.mma_async[\w.]*", ptx)), loads, cubin)
 
 
+def argument_types(fmt: str) -> dict[str, str]:
+    """Triton's types of the run-time arguments of both verify kernels, in their order."""
+    element = {"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[fmt]
+    return dict(q_ptr="*bf16", data_ptr=element, scales_ptr="*fp32" if FORMATS[fmt] == INT8 else "*i32",
+                k_scale_ptr="*fp32", v_scale_ptr="*fp32", block_table_ptr="*i32", seq_lens_ptr="*i32", query_start_ptr="*i32",
+                part_ptr="*fp32", part_ml_ptr="*fp32", out_ptr="*bf16", score_scale="fp32", stride_qt="i32",
+                stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64", scale_stride_block="i64",
+                stride_bt="i32", segments="i32", query_tiles="i32")
+
+
 def compile_launch(launch: Launch, arch: int) -> Resources:
     """Compile ``launch`` for compute capability ``arch`` / 10. Raises what triton raises when it cannot."""
     from splitverify.ops.split_kernel import split_attention
@@ -120,11 +130,7 @@ def compile_launch(launch: Launch, arch: int) -> Resources:
     cache = launch.cache()
     consts: dict[str, Any] = kernel_constants(cache, launch.num_heads, launch.config, launch.causal, launch.window,
                                               torch.bfloat16, interpret=False)
-    element = {"bf16": "*bf16", "fp8": "*u8", "int8": "*i8"}[launch.fmt]
-    types = dict(q_ptr="*bf16", data_ptr=element, scales_ptr="*fp32" if FORMATS[launch.fmt] == INT8 else "*i32",
-                 k_scale_ptr="*fp32", v_scale_ptr="*fp32", block_table_ptr="*i32", seq_lens_ptr="*i32",
-                 query_start_ptr="*i32", part_ptr="*fp32", part_ml_ptr="*fp32", out_ptr="*bf16", score_scale="fp32", stride_qt="i32",
-                 stride_qh="i32", stride_ot="i32", stride_oh="i32", stride_block="i64", scale_stride_block="i64", stride_bt="i32", segments="i32", query_tiles="i32")
+    types = argument_types(launch.fmt)
     # What the launcher would find by itself: allocations and these strides are multiples of 16.
     aligned = ["q_ptr", "data_ptr", "scales_ptr", "part_ptr", "part_ml_ptr", "out_ptr", "stride_qt", "stride_qh", "stride_ot",
                "stride_oh", "stride_block"]

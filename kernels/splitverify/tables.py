@@ -49,16 +49,25 @@ def rows_from(lines: list[dict[str, Any]], multiprocessors: int) -> list[dict[st
     return rows
 
 
+def merged(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """``new`` and the rows of ``old`` for other sizes, in a table's order."""
+    rows = {tuple(row[k] for k in KEY): row for row in [*old, *new]}
+    return [rows[key] for key in sorted(rows)]
+
+
 def main() -> None:
-    """Write ``data/selection/sm_<arch>.json`` from the tuner's files alone."""
+    """Write ``data/selection/sm_<arch>.json`` from the tuner's files alone, or with ``--keep`` into what it holds."""
     parser = argparse.ArgumentParser(prog="python -m splitverify.tables", description=__doc__)
     parser.add_argument("tuned", type=Path, nargs="+")
     parser.add_argument("--arch", type=int, required=True, help="compute capability times ten")
     parser.add_argument("--multiprocessors", type=int, required=True)
+    parser.add_argument("--keep", action="store_true", help="rows of the table that the files have no case for stay")
     args = parser.parse_args()
     lines = [json.loads(x) for path in args.tuned for x in path.read_text().splitlines()]
     new = rows_from(lines, args.multiprocessors)
     path = HERE / f"sm_{args.arch}.json"
+    if args.keep:
+        new = merged(json.loads(path.read_text())["rows"], new)
     write_table(path, new)
     print(f"{path}: {len(new)} rows")
 

@@ -25,6 +25,7 @@ from splitverify.cases import Case, make_batch, poisoned_scratch, why_wrong
 from splitverify.ops.config import MAX_SEGMENTS, KernelConfig
 from splitverify.ops.verify_attention import verify_attention
 from splitverify.ops.verify_attention_ref import verify_attention_ref
+from splitverify.selection import NoTable, select
 
 # The page sizes vLLM arrives at for this model family, and the layout the plugin uses for the format.
 PAGES = {"bf16": (448, "inline"), "int8": (864, "planar"), "fp8": (880, "inline")}
@@ -67,11 +68,29 @@ TURNED_LIST = {
     64: ((64, 64, 4, 3, 2), (64, 64, 4, 2, 2), (128, 64, 8, 3, 1)),
     128: ((64, 64, 4, 3, 2), (64, 64, 4, 2, 2), (128, 64, 8, 3, 1)),
 }
+# The same with raw keys: K takes one tile more of shared memory there, because the matrix unit reads it in place.
+RAW_LIST = {
+    16: TURNED_LIST[16],
+    32: (*TURNED_LIST[32], (128, 64, 8, 3, 1)),
+    64: ((64, 64, 4, 2, 2), (64, 64, 4, 3, 2), (128, 64, 8, 3, 1), (128, 64, 8, 3, 2), (128, 64, 8, 2, 1), (64, 64, 8, 3, 1),
+         (64, 64, 8, 4, 1)),
+    128: ((64, 64, 4, 2, 2), (128, 64, 8, 3, 1), (128, 64, 8, 3, 2), (64, 64, 8, 4, 1), (64, 128, 8, 3, 2), (64, 128, 8, 2, 2)),
+}
+
+
+def shipped(case: Case, capability: tuple[int, int], sms: int) -> list[KernelConfig]:
+    """What the table gives that case now: a row is replaced by what was faster in the same minutes, not than long ago."""
+    try:
+        return [select(capability, sms, head_size=case.head_size, fmt=case.fmt, layout=case.layout, num_heads=case.num_heads,
+                       num_kv_heads=case.num_kv_heads, max_query_len=max(case.q), requests=len(case.lens),
+                       max_length=case.window + max(case.q) if case.window else max(case.lens)).config]
+    except NoTable:
+        return []
 
 
 def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both") -> Iterator[KernelConfig]:
     """Configs worth a try for ``case``: the short lists, or with ``wide`` everything that makes sense. ``kernels`` is
-    ``split``, ``turned`` or ``both``."""
+    ``split``, ``turned`` (with and without raw keys) or ``both``."""
     group = case.num_heads // case.num_kv_heads
     need = max(case.q) * group
     rows_listed = min(x for x in SHORT_LIST if x >= min(need, 128))
@@ -94,6 +113,8 @@ def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both") 
         decode = ["packed", "native"] if case.fmt == "fp8" and wide else ["packed"]
         found += [KernelConfig(tile, r, 0, w, st, 1, dec, turned=True, parts=parts if case.head_size == 256 else 1)
                   for (tile, r, w, st, parts), dec in itertools.product(TURNED_LIST[rows_listed], decode)]
+        found += [KernelConfig(tile, r, 0, w, st, 1, "packed", turned=True, parts=parts if case.head_size == 256 else 1,
+                               raw_keys=True) for tile, r, w, st, parts in RAW_LIST[rows_listed]]
     for config in found:
         rows = config.rows + config.rows2
         if rows < group:
@@ -186,7 +207,9 @@ def main(argv: list[str] | None = None) -> int:
                   for n in reversed(args.lengths.split(",")) for q in args.q.split(",") if int(q) >= 8]
     if args.drafter:
         cases += [drafter_case(f, q, 16384) for f in args.formats.split(",") for q in (8, 16)]
-    jobs = [(c, k) for c in cases for k in candidates(c, props.multi_processor_count, args.wide, args.kernels)]
+    sms = props.multi_processor_count
+    jobs = [(c, k) for c in cases for k in dict.fromkeys(
+        [*shipped(c, (props.major, props.minor), sms), *candidates(c, sms, args.wide, args.kernels)])]
     failed = compile_all(jobs, args.workers)
     print(f"{len(failed)} kernels, {sum(map(bool, failed.values()))} do not compile, {time.time() - begun:.0f} s",
           flush=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from splitverify.tables import rows_from
+from splitverify.tables import merged, rows_from
 
 
 def line(q: int, us: float, tile: int, length: int = 4096, segments: int = 33) -> dict[str, Any]:
@@ -39,3 +39,10 @@ def test_a_windowed_row_serves_any_number_of_query_tokens_that_a_server_may_ask_
         entry["case"]["window"] = 2048
     rows = rows_from(windowed, 132)
     assert [(r["max_rows"], r["max_length"]) for r in rows] == [(48, 2112), (96, 2112)]
+
+
+def test_rows_that_were_not_tuned_again_stay() -> None:
+    old = rows_from([line(q, 20.0, 64) for q in (1, 8)] + [line(16, 30.0, 64, 131072)], 132)
+    rows = merged(old, rows_from([line(8, 40.0, 32), line(4, 40.0, 16)], 132))
+    assert [(r["max_rows"], r["max_length"], r["config"]["tile"]) for r in rows] == [
+        (6, 4096, 64), (24, 4096, 16), (48, 4096, 32), (96, 131072, 64)]
