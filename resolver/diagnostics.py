@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Severity = Literal["error", "refuse", "warn", "note"]
 LONGEST = 240
@@ -19,8 +19,7 @@ def short(text: str) -> str:
     return _LONG_WORD.sub(lambda word: f"{word[0][:60]}... ({len(word[0])} characters)", text)
 
 
-@dataclass(frozen=True)
-class Position:
+class Position(NamedTuple):
     """A place in a file; line and column count from 1."""
 
     file: str
@@ -31,8 +30,7 @@ class Position:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(NamedTuple):
     """One knob that a diagnostic rests on: its variable's name, its text (None for a secret) and where it came from."""
 
     knob: str

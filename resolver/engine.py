@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from resolver import files
 from resolver.diagnostics import Diagnostic, Position, RulesError, UsageError, nearest
@@ -17,8 +17,7 @@ DEFAULT_VERSION = "0.31.0"
 _INT_TYPES = frozenset({"int", "optional_int", "human_int", "optional_human_int", "human_int_or_auto"})
 
 
-@dataclass(frozen=True)
-class Attention:
+class Attention(NamedTuple):
     """One row of backend support: `serves` are the backends that run it, `refuses` why others do not.
 
     `unknown` are those that the data cannot judge.

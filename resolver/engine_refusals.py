@@ -7,8 +7,7 @@ these is in `resolver.attention_facts`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from resolver.diagnostics import Position
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from resolver.yaml12 import Document
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(NamedTuple):
     """One record: `backend` refuses, for the reason `refuse` and with the way out `fix`, what meets all conditions of `when`."""
 
     id: str

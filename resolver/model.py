@@ -1,10 +1,12 @@
-"""The rules as data: what profiles.yaml and rules/ say, read and checked, before anything is compiled."""
+"""The rules as data: what profiles.yaml and rules/ say, read and checked, before anything is compiled.
+
+Named tuples: every start defines these classes, which costs a fifth of defining frozen dataclasses, and unpickles some thousands of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from resolver.conditions import Condition
 from resolver.diagnostics import Position
@@ -13,10 +15,10 @@ from resolver.expressions import Expression
 Value = str | int | bool | None
 Empty = Literal["default", "value"]
 GuardSeverity = Literal["refuse", "warn", "note"]
+_NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True)
-class Knob:
+class Knob(NamedTuple):
     """What a user may set. `empty` says what the empty text means: the default, or a value of its own (`empty_means`)."""
 
     name: str
@@ -44,8 +46,7 @@ class Knob:
         return self.type == "secret"
 
 
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """A property of the machine or the engine that conditions may read."""
 
     name: str
@@ -54,8 +55,7 @@ class Fact:
     position: Position
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One row of a setting table: the first whose `when` holds gives the value."""
 
     when: Condition
@@ -66,8 +66,7 @@ class Row:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Setting:
+class Setting(NamedTuple):
     """One computed value of the launch and the only table that defines it."""
 
     name: str
@@ -77,21 +76,19 @@ class Setting:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Example:
+class Example(NamedTuple):
     """A request that shows a guard or an arm at work. `with_facts` overrides facts of the machine."""
 
     position: Position
     profile: str | None = None
     machine: str | None = None
     engine: str | None = None
-    knobs: Mapping[str, str] = field(default_factory=dict)
+    knobs: Mapping[str, str] = _NOTHING
     args: tuple[str, ...] = ()
-    with_facts: Mapping[str, Any] = field(default_factory=dict)
+    with_facts: Mapping[str, Any] = _NOTHING
 
 
-@dataclass(frozen=True)
-class Guard:
+class Guard(NamedTuple):
     """A condition with a severity. `reason` and `fix` may hold {names}; `since` counts from that engine version, `until` ends before it."""
 
     id: str
@@ -110,8 +107,7 @@ class Guard:
     arm: str | None = None
 
 
-@dataclass(frozen=True)
-class Arm:
+class Arm(NamedTuple):
     """One entry of the matrix. `when`: it is a candidate; it is taken when `chosen_by` (asked for by name) or `eligible` holds, or when it has neither."""
 
     name: str
@@ -122,15 +118,14 @@ class Arm:
     chosen_by: Condition | None = None
     eligible: Condition | None = None
     capabilities: tuple[str, ...] = ()
-    measured: Mapping[str, str] = field(default_factory=dict)
+    measured: Mapping[str, str] = _NOTHING
     figures: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     taken: tuple[Example, ...] = ()
     passed_over: tuple[Example, ...] = ()
 
 
-@dataclass(frozen=True)
-class Profile:
+class Profile(NamedTuple):
     """A name people type: texts of knobs."""
 
     name: str
@@ -139,16 +134,14 @@ class Profile:
     position: Position
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """Words of argv that are always there; each is an expression."""
 
     words: tuple[Expression, ...]
     position: Position
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """A flag with the value of `source`; null leaves it out. `joined`: one word with `=`.
 
     `bare`: the flag stands alone for a switch that is on, `off` for one that is off. `abbreviates`: the destination that a
@@ -164,8 +157,7 @@ class Flag:
     abbreviates: str | None = None
 
 
-@dataclass(frozen=True)
-class JsonKey:
+class JsonKey(NamedTuple):
     """One key: the value of `source` (`verbatim`: its text is JSON already), or `literal` when there is no source."""
 
     key: str
@@ -174,8 +166,7 @@ class JsonKey:
     literal: Any = None
 
 
-@dataclass(frozen=True)
-class JsonFlag:
+class JsonFlag(NamedTuple):
     """A flag whose value is an ordered JSON object; `gate` null leaves the whole flag out, a null key only itself."""
 
     flag: str
@@ -185,8 +176,7 @@ class JsonFlag:
     abbreviates: str | None = None
 
 
-@dataclass(frozen=True)
-class UserWords:
+class UserWords(NamedTuple):
     """Where the engine flags that the user typed stand."""
 
     position: Position
@@ -195,8 +185,7 @@ class UserWords:
 Entry = Words | Flag | JsonFlag | UserWords
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """What becomes of one environment variable: set to `source` unless null; unset when `unset` holds a value; else left."""
 
     name: str
@@ -206,8 +195,7 @@ class Variable:
     origins: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Implementation:
+class Implementation(NamedTuple):
     """A numbered rule that code implements, or that was dropped; `where` is `module:name`, or None when dropped."""
 
     origin: str
@@ -216,8 +204,7 @@ class Implementation:
     where: str | None = None
 
 
-@dataclass(frozen=True)
-class Rules:
+class Rules(NamedTuple):
     """Everything that profiles.yaml and rules/ say. `order` lists the settings so that each stands after what it reads.
 
     `plugin_overlays`: by plugin, the overlay it brings and the engine versions that the overlay is for.
@@ -234,4 +221,4 @@ class Rules:
     implementations: tuple[Implementation, ...]
     order: tuple[str, ...]
     render_origins: tuple[str, ...] = ()
-    plugin_overlays: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    plugin_overlays: Mapping[str, tuple[str, tuple[str, ...]]] = _NOTHING

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from resolver.diagnostics import Position
 from resolver.expressions import Const, Name
@@ -26,7 +25,7 @@ def check_knobs(scope: Scope, knobs: Mapping[str, Knob], document: Document, col
             where = document.position(("knobs", knob.name, "sets"))
             order.check_name(Scope((), (), scope.settings, ()), name, where, collect)
         if knob.default is not None:
-            reading = read_text(replace(knob, default=None), knob.default)
+            reading = read_text(knob._replace(default=None), knob.default)
             if reading.state != GIVEN:
                 collect.fail(
                     "knob",

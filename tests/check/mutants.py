@@ -23,14 +23,14 @@ class Mutant:
     def apply(self, rules: Rules) -> Rules:
         """The rules with this one change."""
         if self.setting is not None:
-            return replace(rules, settings={**rules.settings, self.rule: self.setting})
+            return rules._replace(settings={**rules.settings, self.rule: self.setting})
         guards = dict(rules.guards)
         if self.guard is None:
             # the order of guards must stay: a dropped one becomes one that never holds
-            guards[self.rule] = replace(guards[self.rule], when=Any_(()))
+            guards[self.rule] = guards[self.rule]._replace(when=Any_(()))
         else:
             guards[self.rule] = self.guard
-        return replace(rules, guards=guards)
+        return rules._replace(guards=guards)
 
     @property
     def conditions(self) -> list[Condition]:
@@ -72,15 +72,15 @@ def mutants(rules: Rules) -> Iterator[Mutant]:
     for guard in rules.guards.values():
         yield Mutant("drop", guard.id, "dropped")
         for kind, says, when in of_condition(guard.when):
-            yield Mutant(kind, guard.id, says, guard=replace(guard, when=when))
+            yield Mutant(kind, guard.id, says, guard=guard._replace(when=when))
     for setting in rules.settings.values():
         rows = setting.rows
         if all(isinstance(row.when, Leaf) and row.when.name == "arm" for row in rows):
             continue  # what an arm sets: the arm's own conditions are rows of the setting `arm`
         for i, row in enumerate(rows):
             for kind, says, when in of_condition(row.when):
-                changed = replace(setting, rows=(*rows[:i], replace(row, when=when), *rows[i + 1 :]))
+                changed = setting._replace(rows=(*rows[:i], row._replace(when=when), *rows[i + 1 :]))
                 yield Mutant(kind, setting.name, f"row {i + 1}: {says}", setting=changed)
             if i + 1 < len(rows) and rows[i + 1].when != ALWAYS:  # the loader refuses a default that is not last
-                swapped = replace(setting, rows=(*rows[:i], rows[i + 1], row, *rows[i + 2 :]))
+                swapped = setting._replace(rows=(*rows[:i], rows[i + 1], row, *rows[i + 2 :]))
                 yield Mutant("swap", setting.name, f"rows {i + 1} and {i + 2} swapped", setting=swapped)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +14,7 @@ from tests.matrix.asked import product
 
 
 def knob(kind: str, **more: object) -> Knob:
-    return dataclasses.replace(Knob("k", "K", kind, "help", Position("f", 1, 1)), **more)  # type: ignore[arg-type]
+    return Knob("k", "K", kind, "help", Position("f", 1, 1))._replace(**more)  # type: ignore[arg-type]
 
 
 GOOD: dict[str, list[tuple[str, object]]] = {

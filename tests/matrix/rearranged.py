@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 from collections.abc import Callable
@@ -105,4 +104,4 @@ def with_guard(number: int, severity: GuardSeverity, first: bool) -> Resolver:
     )
     rules = product().rules
     guards = dict(sorted({**rules.guards, guard.id: guard}.items()))
-    return resolver_for(dataclasses.replace(rules, guards=guards))
+    return resolver_for(rules._replace(guards=guards))
