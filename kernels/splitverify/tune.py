@@ -88,9 +88,10 @@ def shipped(case: Case, capability: tuple[int, int], sms: int) -> list[KernelCon
         return []
 
 
-def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both") -> Iterator[KernelConfig]:
+def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both",
+               raw: tuple[str, ...] = ("int8", "fp8")) -> Iterator[KernelConfig]:
     """Configs worth a try for ``case``: the short lists, or with ``wide`` everything that makes sense. ``kernels`` is
-    ``split``, ``turned`` (with and without raw keys) or ``both``."""
+    ``split``, ``turned`` or ``both``; the turned one is tried with raw keys too for the formats in ``raw``."""
     group = case.num_heads // case.num_kv_heads
     need = max(case.q) * group
     rows_listed = min(x for x in SHORT_LIST if x >= min(need, 128))
@@ -114,7 +115,7 @@ def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both") 
         found += [KernelConfig(tile, r, 0, w, st, 1, dec, turned=True, parts=parts if case.head_size == 256 else 1)
                   for (tile, r, w, st, parts), dec in itertools.product(TURNED_LIST[rows_listed], decode)]
         found += [KernelConfig(tile, r, 0, w, st, 1, "packed", turned=True, parts=parts if case.head_size == 256 else 1,
-                               raw_keys=True) for tile, r, w, st, parts in RAW_LIST[rows_listed]]
+                               raw_keys=True) for tile, r, w, st, parts in RAW_LIST[rows_listed] if case.fmt in raw]
     for config in found:
         rows = config.rows + config.rows2
         if rows < group:
@@ -190,6 +191,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--wide", action="store_true", help="try everything, not only the short list (takes long)")
     parser.add_argument("--no-verify", action="store_true", help="leave out the target's own cases")
     parser.add_argument("--kernels", choices=("both", "split", "turned"), default="both", help="which of the two to try")
+    parser.add_argument("--raw", default="int8,fp8", help="formats that the turned kernel is tried for with raw keys")
     parser.add_argument("--seconds", type=float, default=400, help="stop timing after this long")
     parser.add_argument("--workers", type=int, default=14, help="processes that compile")
     args = parser.parse_args(argv)
@@ -209,7 +211,8 @@ def main(argv: list[str] | None = None) -> int:
         cases += [drafter_case(f, q, 16384) for f in args.formats.split(",") for q in (8, 16)]
     sms = props.multi_processor_count
     jobs = [(c, k) for c in cases for k in dict.fromkeys(
-        [*shipped(c, (props.major, props.minor), sms), *candidates(c, sms, args.wide, args.kernels)])]
+        [*shipped(c, (props.major, props.minor), sms),
+         *candidates(c, sms, args.wide, args.kernels, tuple(args.raw.split(",")))])]
     failed = compile_all(jobs, args.workers)
     print(f"{len(failed)} kernels, {sum(map(bool, failed.values()))} do not compile, {time.time() - begun:.0f} s",
           flush=True)
