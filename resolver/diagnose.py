@@ -48,7 +48,7 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
     for unread in resolution.rendered.unread:
         if unread.kind == "choice" and _lacks_a_need(resolution):
             continue
-        if not refusals_only or _needs_a_reader(resolution, unread):
+        if not refusals_only or needs_a_reader(resolution, unread):
             yield _unread(resolution, unread)
     if not _lacks_a_need(resolution):
         yield from unserved(resolution)
@@ -215,7 +215,7 @@ def _asked(resolution: Resolution, source: str) -> tuple[Cause, ...]:
     return tuple(c for name in linked if resolution.knob_state(name) == 2 for c in cause_of(resolution, name))
 
 
-def _needs_a_reader(resolution: Resolution, unread: Unread) -> bool:
+def needs_a_reader(resolution: Resolution, unread: Unread) -> bool:
     """Whether the launch rests on it: the user asked for it, or the arm sets it. Else it is left out."""
     if _asked(resolution, unread.source):
         return True
@@ -234,7 +234,7 @@ def _unread(resolution: Resolution, unread: Unread) -> Diagnostic:
 
     homes = readers(resolution.resolver, engine, unread.kind, unread.what, unread.value)
     has = f"; {' and '.join(homes)} {'has' if len(homes) == 1 else 'have'} it" if homes else ""
-    if _needs_a_reader(resolution, unread):
+    if needs_a_reader(resolution, unread):
         who = "" if asked else f" (arm {resolution.setting('arm')} needs it)"
         fix = f"use --engine {homes[0]}, or unset the knob" if homes else "unset the knob"
         return Diagnostic(

@@ -229,14 +229,16 @@ def _whynot(item: Item, page: Page, verbose: bool) -> None:
         page.line(f"{item['name']}: it is so in this launch", "good")
         return
     if item["never"]:
-        page.line(f"{item['name']}: no launch was found that reaches it, whatever the knobs and the machine", "bold")
+        none = "no launch reaches it" if all(item["exact"]) else "no launch was found that reaches it"
+        page.line(f"{item['name']}: {none}, whatever the knobs and the machine", "bold")
     elif item["command"]:
         page.line(f"{item['name']}: nothing you chose and nothing of this machine rules it out", "bold")
         page.line(item["command"], indent=2)
     else:
-        page.line(f"{item['name']} is ruled out", "bold")
-        for i, conflict in enumerate(item["conflicts"]):
-            head = "by" if not i else "and on its own by"
+        proven = any(item["exact"])
+        page.line(f"{item['name']} is ruled out" if proven else f"{item['name']}: no launch was found", "bold")
+        for i, (conflict, exact) in enumerate(zip(item["conflicts"], item["exact"], strict=True)):
+            head = ("and on its own by" if i else "by") if exact else f"{'and none was found ' if i else ''}with"
             page.line(f"{head} " + ", together with ".join(f"{a['says']} ({a['origin']})" for a in conflict), indent=2)
         page.line("without any one of what stands together it could be had", "dim", indent=2)
     if item["false"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -166,16 +166,20 @@ def _request(resolution: Resolution, fixed: Mapping[str, set[str]], other: Reque
         or table.knobs[table.by_variable[k].name].secret
         or (table.by_variable[k].name in held and layer(mine.knobs.get(table.by_variable[k].name)) == "environment")
     }
-    words = resolution.passthrough.words
-    keep = [
-        w
-        for dest, start, end in groups(resolution.engine, words)
-        if (dest or words[start]) in fixed.get("flag", set())
-        for w in words[start:end]
-    ]
-    args = (*keep, *(w for w in other.args if not keep))
     knobs.pop("extra_args", None)
+    args = _args(resolution, fixed.get("flag", set()), other.args)
     return Request(knobs, environ, args, mine.profile if whole else None, ())
+
+
+def _args(resolution: Resolution, held: set[str], others: Sequence[str]) -> tuple[str, ...]:
+    """The engine flags that are held, behind the other launch's own."""
+    words = resolution.passthrough.words
+    mine = [(d, words[a:b]) for d, a, b in groups(resolution.engine, words) if (d or words[a]) in held]
+    kept = [w for _, part in mine for w in part]
+    if any(dest is None for dest, _ in mine):  # a word that belongs to no flag would become a value of one before it
+        return tuple(kept)
+    ends = [w for d, a, b in groups(resolution.engine, others) if (d or others[a]) not in held for w in others[a:b]]
+    return (*ends, *kept)
 
 
 def _machine(
