@@ -91,13 +91,17 @@ def store(name: str, value: Any) -> None:
         return
 
 
-def _tidy(place: Path, newest: str, keep: int = 16) -> None:
+KEEP = {"engine": 48}
+"""Entries of a kind that are kept, where it is not 16: the analysis of the rules looks at every engine, and none may push out another."""
+
+
+def _tidy(place: Path, newest: str) -> None:
     """Remove all but the entries of each kind that were used last, so that many machines never push out the rules."""
     kinds: dict[str, list[tuple[float, Path]]] = {}
     for path in place.iterdir():
         if _OWN.match(path.name) and path.is_file():
             kinds.setdefault(path.name.partition("-")[0], []).append((path.stat().st_mtime, path))
-    for entries in kinds.values():
-        for _, path in sorted(entries, reverse=True)[keep:]:
+    for kind, entries in kinds.items():
+        for _, path in sorted(entries, reverse=True)[KEEP.get(kind, 16) :]:
             if path.name != newest:
                 path.unlink(missing_ok=True)
