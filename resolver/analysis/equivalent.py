@@ -72,16 +72,32 @@ class Comparison:
         return asked.resolve(self.old.resolver), asked.resolve(self.new.resolver)
 
     def _refusals(self, kind: str, refusing: Model, other: Model) -> Iterator[Change]:
+        """A rule that refuses only beside others is left out where one of those is listed: it is the same change."""
+        told: set[str] = set()
+        beside: list[tuple[Change, set[str]]] = []
         for rule, parts in refusing.refusals.items():
-            found = next((c for part in parts if (c := self._refused(kind, rule, part, refusing, other))), None)
-            if found:
-                yield found
+            found = [c for part in parts for c in self._refused(kind, rule, part, refusing, other)]
+            alone = next((change for change, others in found if not others), None)
+            if alone:
+                told.add(rule)
+                yield alone
+            elif found:
+                beside.append(found[0])
+        for change, others in sorted(
+            beside, key=lambda one: one[0].rule != "no-arm"
+        ):  # the arms are why, where both are
+            if not others & told:
+                told.add(change.rule)
+                yield change
 
-    def _refused(self, kind: str, rule: str, part: int, refusing: Model, other: Model) -> Change | None:
+    def _refused(
+        self, kind: str, rule: str, part: int, refusing: Model, other: Model
+    ) -> Iterator[tuple[Change, set[str]]]:
+        """Changes that the rule makes, each with the other rules that refuse its witness: up to one that it makes alone."""
         for _ in range(TRIES):
             cells = other.accepted(refusing.space.both(part, other.universe))
             if cells is None:
-                return None
+                return
             here = refusing.space.both(part, refusing.around(cells))
             for case in variants(self.new, cells, here, 20 if refusing.rests_on(here) else 3):
                 before, after = self.both(case)
@@ -91,9 +107,12 @@ class Comparison:
                     guard = refusing.rules.guards.get(rule)
                     said = next(d.message for d in loser.diagnostics if d.rule == rule)
                     verb = "refused now" if kind == "newly-refused" else "no longer refused"
-                    return Change(kind, rule, said, self._witness(case, verb), guard.position if guard else None)
+                    others = {d.rule for d in loser.diagnostics if d.severity == "refuse"} - {rule}
+                    yield Change(kind, rule, said, self._witness(case, verb), guard.position if guard else None), others
+                    if not others:
+                        return
+                    break
             part = refusing.space.minus(part, refusing.around(cells))
-        return None
 
     def _witness(self, case: Case, shows: str) -> Witness:
         return Witness(case.as_request(self.new.resolver), shows)
@@ -128,7 +147,7 @@ class Comparison:
         return None
 
     def _spoken(self) -> Iterator[Change]:
-        """Warnings and notes that an accepted launch has now, or had."""
+        """Warnings and notes that a launch which both accept has now, or had: of others it is told that they are accepted or refused."""
         for kind, here, there in (("said-now", self.new, self.old), ("said-before", self.old, self.new)):
             for guard in here.rules.guards.values():
                 if guard.severity == "refuse":
@@ -138,21 +157,24 @@ class Comparison:
                     left = part
                     for gone in known:
                         left = here.space.minus(left, gone)
-                    cells = here.accepted(left) if left != EMPTY else None
-                    if cells is None:
-                        continue
-                    if found := self._said(kind, guard, left, cells):
+                    if left != EMPTY and (found := self._said(kind, guard, left, here, there)):
                         yield found
                         break
 
-    def _said(self, kind: str, guard: Guard, node: int, cells: dict[int, int]) -> Change | None:
-        for case in variants(self.new, cells, node, 2):
-            before, after = self.both(case)
-            mine, its = (after, before) if kind == "said-now" else (before, after)
-            if not mine.refused and _says(mine, guard.id) and not _says(its, guard.id):
-                what = "says this now" if kind == "said-now" else "no longer says this"
-                message = f"{guard.severity}: {guard.reason}"
-                return Change(kind, guard.id, message, self._witness(case, what), guard.position)
+    def _said(self, kind: str, guard: Guard, node: int, here: Model, there: Model) -> Change | None:
+        for _ in range(TRIES):
+            inside = here.space.both(node, there.universe)
+            cells = there.accepted(inside) if inside != EMPTY else None
+            if cells is None:
+                return None
+            for case in variants(self.new, cells, node, 2):
+                before, after = self.both(case)
+                mine, its = (after, before) if kind == "said-now" else (before, after)
+                if not (mine.refused or its.refused) and _says(mine, guard.id) and not _says(its, guard.id):
+                    what = "says this now" if kind == "said-now" else "no longer says this"
+                    message = f"{guard.severity}: {guard.reason}"
+                    return Change(kind, guard.id, message, self._witness(case, what), guard.position)
+            node = here.space.minus(node, here.around(cells))
         return None
 
     def _values(self) -> Iterator[Change]:

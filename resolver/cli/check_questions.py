@@ -80,7 +80,7 @@ def _show(report: dict[str, Any], page: Page, quiet: bool) -> None:
     if "changes" in report:
         number = len(report["changes"])
         page.line(
-            f"{number} changes since {report['revision']}"
+            f"{number} change{'s' if number > 1 else ''} since {report['revision']}"
             if number
             else f"no request changes since {report['revision']}"
         )

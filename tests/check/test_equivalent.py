@@ -42,6 +42,10 @@ PLANTS: dict[str, tuple[Callable[[base.Data], Any], set[tuple[str, str]]]] = {
     "a-note-gone": (lambda d: d["guards"].pop("on-cpu"), {("said-before", "on-cpu")}),
     "a-window": (lambda d: d["guards"]["triton-since-32"].__setitem__("since", "0.31.0"), {("said-now", "triton-since-32")}),
     "an-arm": (lambda d: d["arms"]["huge"]["when"].__setitem__("gpu.capability", ["8.6", "9.0"]), {("newly-refused", "no-arm")}),
+    "an-arm-in-an-empty-cell": (
+        lambda d: d["arms"]["huge-flash"]["when"].__setitem__("gpu.capability", ["8.6", "9.0"]),
+        {("newly-accepted", "no-arm")},
+    ),
     "a-value-of-a-knob": (lambda d: d["knobs"]["spec"]["allowed"].remove("off"), {("newly-refused", "spec=off")}),
     "a-wider-knob": (lambda d: d["knobs"]["drafts"].__setitem__("maximum", 128), {("newly-accepted", "drafts=65")}),
     "a-default": (lambda d: d["knobs"]["drafts"].__setitem__("default", "5"), {("changed", "drafts")}),
@@ -78,6 +82,30 @@ def test_a_change_is_found(name: str, tmp_path: Path) -> None:
     assert wanted <= {(c.kind, c.rule) for c in found}, [c.as_json() for c in found]
     refusals = {c for c, _ in {(c.kind, c.rule) for c in found} if c.startswith("newly")}
     assert refusals == {c for c, _ in wanted if c.startswith("newly")}
+
+
+def test_a_new_arm_is_one_change_whatever_else_is_said_in_its_cell(tmp_path: Path) -> None:
+    """Its notes are no change of a launch that was there before, and what also refused there is no change of its own."""
+
+    def plant(data: base.Data) -> None:
+        data["arms"]["huge-flash"]["when"]["gpu.capability"] = ["8.6", "9.0"]
+
+    def with_more(data: base.Data) -> None:
+        fires = {"ctx": "huge", "backend": "FLASH", "with": {"gpu": {"capability": "8.6"}}}
+        when = {"ctx": "huge", "backend": "FLASH", "gpu.capability": "8.6"}
+        armless, armed = {**when, "arm": {"not": "huge-flash"}}, {**when, "arm": "huge-flash"}
+        data["guards"]["said-there"] = base.guard("slow", armed, [fires], [{"ctx": "huge"}], "note")
+        data["guards"]["refused-without-an-arm"] = base.guard("no", armless, [fires], [{"ctx": "huge"}])
+
+    (tmp_path / "old").mkdir()
+    (tmp_path / "new").mkdir()
+    for name, plants in (("old", (with_more,)), ("new", (with_more, plant))):
+        data = base.clean()
+        for one in plants:
+            one(data)
+        base.write(tmp_path / name, data)
+    found = compare(load(tmp_path / "old"), load(tmp_path / "new"))
+    assert [(c.kind, c.rule) for c in found] == [("newly-accepted", "no-arm")], [c.as_json() for c in found]
 
 
 @pytest.mark.parametrize("name", SAME)
