@@ -98,5 +98,5 @@ def draw_batch(kind: Kind, seed: int, number: int) -> tuple[Case, dict[str, Kern
                  for n in q)
     case = replace(kind.case, lens=lens, q=q, page_padding=rng.choice((0, 1024)), outliers=rng.random() < 0.2,
                    extra_blocks=rng.choice((0, 3, 40)), seed=rng.getrandbits(30))
-    segments = 1 if kind.direct else rng.choice((2, 3, 7, 16, 33, 128))
+    segments = 1 if kind.direct else rng.choice((2, 3, 7, 16) if sum(q) > 64 else (2, 3, 7, 16, 33, 128))
     return case, {k: replace(c, segments=segments) for k, c in kind.configs.items()}
