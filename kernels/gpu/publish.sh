@@ -22,7 +22,7 @@ if [ -f "$results/verify.md" ]; then
     cat "$results/verify.md"
     echo
     if [ -f "$results/stress.txt" ]; then
-      echo "Random batches, graph replays and pools beyond 2^31 elements, in the same run:"
+      echo "Random batches, graph replays and pools beyond 2^31 elements, on such a GPU:"
       echo '```'
       bash gpu/stress_summary.sh "$results/stress.txt"
       echo '```'
