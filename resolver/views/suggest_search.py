@@ -17,6 +17,7 @@ from resolver.views import suggest_draft as drafts
 from resolver.views import suggest_flags as flags_of
 from resolver.views import suggest_reach as reach
 from resolver.views.suggest_draft import Change, Draft
+from resolver.views.suggest_numbers import computed
 
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 MOST_CHANGES = 3
 BUDGET = 420
 """Resolutions of one search."""
+DEEPEST_NUMBERS = 1
+"""Changes after which numbers are no longer computed: each takes up to some twenty resolutions."""
 FIXED = ("engine_venv",)
 """The knob that chooses the engine: a suggestion is for the engine at hand."""
 
@@ -150,6 +153,11 @@ class Search:
                 made = made and self._change(node, made, name, text, i)
             if made is not None and made is not draft:
                 yield made
+        guard = self.rules.guards.get(refusal.key)
+        if guard is not None and len(draft.changes) <= DEEPEST_NUMBERS:
+            for name, text in computed(node.resolution, guard):
+                if (number := self._change(node, draft, name, text)) is not None and number is not draft:
+                    yield number
         knobs, flags = reach.behind(node.resolution, refusal.names)
         for name in knobs:
             knob = self.rules.knobs[name]
