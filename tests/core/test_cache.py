@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from resolver.analysis.model import known_engines
 from resolver.compile import cache, keep_knobs, open_resolver, product_root, rules_key
 from resolver.facts import Machine
 from resolver.request import build
@@ -138,6 +139,15 @@ def test_what_is_not_ours_is_never_removed(cache_folder: Path) -> None:
         cache.store(f"machine-{i:040x}", i)
     assert all(path.exists() for path in theirs)
     assert len([p for p in entries(cache_folder, "machine") if len(p.name) == 48]) <= 24
+
+
+def test_no_engine_pushes_another_out(cache_folder: Path) -> None:
+    """The analysis of the rules looks at all of them, each time: with fewer places none would be there when it is needed."""
+    known = known_engines(open_resolver())
+    written = {p: p.stat().st_mtime_ns for p in entries(cache_folder, "engine")}
+    assert len(written) == len(known) > 16
+    known_engines(open_resolver())
+    assert written == {p: p.stat().st_mtime_ns for p in entries(cache_folder, "engine")}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import pytest
 
 from resolver.diagnostics import UsageError
 from resolver.resolution import Resolution
+from resolver.views.explain_text import show_explanation
+from resolver.views.page import PlainPage
 from resolver.views.whynot import arm_goal, flag_goal, why_not
 from resolver.views.whynot_points import assumptions
 from tests.explain.requests import ask
@@ -82,3 +84,36 @@ def test_a_profile_that_does_not_exist_is_not_in_the_command() -> None:
     found = why_not(resolution, goal)
     assert found.command == "python launch.py CTX=huge SPEC=mtp ATTENTION_BACKEND=TRITON_ATTN"
     check_command(resolution, goal, found.command)
+
+
+def shown(**changes: object) -> list[str]:
+    """What is printed of an answer."""
+    one = {"says": "CTX=fast", "origin": "argument 1"}
+    item = {"kind": "why-not", "name": "arm x", "reached": False, "conflicts": [[one]], "never": False, "exact": [True]}
+    lines: list[str] = []
+    page = PlainPage(lambda text: lines.extend(text.splitlines()))
+    show_explanation({"items": [{**item, "command": None, "false": [], **changes}]}, page)
+    return [line.strip() for line in lines if line.strip()]
+
+
+def test_nothing_is_claimed_that_was_not_proven() -> None:
+    one = {"says": "SPEC=off", "origin": "argument 2"}
+    first = [[{"says": "CTX=fast", "origin": "argument 1"}]]
+    assert shown()[:2] == ["arm x is ruled out", "by CTX=fast (argument 1)"]
+    assert shown(exact=[False])[:2] == ["arm x: no launch was found", "with CTX=fast (argument 1)"]
+    assert shown(conflicts=[*first, [one]], exact=[True, False])[1:3] == [
+        "by CTX=fast (argument 1)",
+        "and none was found with SPEC=off (argument 2)",
+    ]
+    never = {"conflicts": [], "never": True}
+    assert shown(**never, exact=[True]) == ["arm x: no launch reaches it, whatever the knobs and the machine"]
+    assert shown(**never, exact=[False]) == [
+        "arm x: no launch was found that reaches it, whatever the knobs and the machine"
+    ]
+
+
+def test_the_answer_says_what_is_proven() -> None:
+    resolution = ask("mtp-fast")
+    found = why_not(resolution, arm_goal(resolution, "mtp-huge-kvarn"))
+    assert found.exact == [True]
+    assert found.as_json()["exact"] == [True]
