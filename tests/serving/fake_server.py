@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-MODEL, ROOT, KEY = "qwen3.8-27b", "/models/q", "sk-do-not-show-me"
+from tests.fake_http import KEY, MODEL, ROOT, FakeHandler, FakeHTTP, running
+
 BLOCK = 128
 METRICS = """# TYPE vllm:prefix_cache_hits_total counter
 vllm:prefix_cache_hits_total{engine="0"} %d
@@ -23,11 +21,9 @@ vllm:cache_config_info{block_size="%d"} 1
 """
 
 
-class Fake(ThreadingHTTPServer):
+class Fake(FakeHTTP):
     """The server. `wrong` maps a path (v1__models for /v1/models, stream for a streamed
     completion) to what it does there instead: an answer, or a function that gives one; `asked` is what came."""
-
-    daemon_threads = True
 
     def __init__(self, key: str | None = None, **wrong: Any) -> None:
         self.key, self.wrong = key, {"/" + name.replace("__", "/"): value for name, value in wrong.items()}
@@ -42,24 +38,17 @@ class Fake(ThreadingHTTPServer):
         self.pause = 0.0  # seconds that a completion takes
         self.lock = threading.Lock()
 
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
 
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(FakeHandler):
     """Answers one request."""
 
     server: Fake
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
 
     def do_GET(self) -> None:
         self.respond({})
 
     def do_POST(self) -> None:
-        self.respond(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.respond(self.body())
 
     def respond(self, body: dict[str, Any]) -> None:
         self.server.asked.append((self.path, self.headers["Authorization"], body))
@@ -68,9 +57,7 @@ class Handler(BaseHTTPRequestHandler):
             wrong(self, body)
         elif wrong is not None:
             self.send(*wrong)
-        elif (
-            self.path != "/health" and self.server.key and self.headers["Authorization"] != f"Bearer {self.server.key}"
-        ):
+        elif self.path != "/health" and not self.has_key():
             self.send(401, {"error": "Unauthorized"})
         elif self.path == "/health":
             self.send(200, b"")
@@ -119,18 +106,8 @@ class Handler(BaseHTTPRequestHandler):
             },
         }
 
-    def send(self, status: int, content: Any, kind: str = "application/json") -> None:
-        data = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
     def events(self, events: list[str], pause: float = 0.0) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
-        self.end_headers()
+        self.begin(chunked=False)
         self.wfile.write(b": keep-alive\n\n")
         for event in events:
             self.wfile.write(f"data: {event}\r\n\r\n".encode())
@@ -144,14 +121,4 @@ def tool(arguments: Any, name: str = "get_time") -> dict[str, Any]:
     return {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
 
 
-@contextmanager
-def running(server: Fake) -> Iterator[Fake]:
-    """Serve until the end of the block."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+__all__ = ["BLOCK", "KEY", "MODEL", "ROOT", "Fake", "Handler", "running", "tool"]
