@@ -1,71 +1,31 @@
-"""measure --into: the evidence of one arm grows, every other byte stays, and only what was measured on that launch gets there."""
+"""measure --into: what is written is read as `check` reads it, and what would not load is not written."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
 
-from resolver.compile import open_resolver, product_root
-from resolver.measure import into, ledger
-from resolver.measure.flow import flow
+from resolver.compile import open_resolver
+from resolver.measure import into
 from resolver.measure.into_record import item_of, note_of, shorter
-from resolver.measure.into_running import running_configuration
-from resolver.measure.into_server import confirm, differences
-from resolver.measure.into_splice import NoPlace, add
+from resolver.measure.into_splice import add
 from resolver.measure.measurement import Measurement
-from resolver.measure.provenance import CardState, Provenance, gather
 from resolver.measure.setup import hash_of
-from resolver.serving.client import Client
 from resolver.serving.errors import LaunchError
 from resolver.yaml12 import parse
 from tests.explain.requests import ask
-
-ROOT = product_root()
-ARM = "mtp-long-fp8"
-
-
-def speed(value: float = 68.123456, **more: Any) -> Measurement:
-    parts: dict[str, Any] = {
-        "n": 5,
-        "low": 67.5,
-        "high": 69.0,
-        "spread": "min-max",
-        "conditions": {"context": 112000, "streams": 1, "seed": 7, "corpus": "v1: x", "cache_state": "cold prompt"},
-        "method": "decode",
-        "notes": ("mean 68.2",),
-    }
-    return Measurement("decode_tok_s", value, "tok/s", **{**parts, **more})
-
-
-def on(*words: str, profile: str = "mtp-long", **more: Any) -> Provenance:
-    card = CardState(250, {"sm_mhz": 1695}, "580.95.05")
-    found = gather(ask(profile, *(words or ("PTH_FA=0",))), card=card, rules="0" * 16, at="2026-12-01T10:00:00Z")
-    return replace(found, **more)
-
-
-def records(folder: Path, provenance: Provenance, *measurements: Measurement) -> list[ledger.Record]:
-    return ledger.append(folder / "figures.jsonl", measurements or [speed()], provenance)
+from tests.measure.into_records import ARM, ROOT, added, on, records, speed
 
 
 @pytest.fixture
 def profiles(tmp_path: Path) -> Path:
     return Path(shutil.copy(ROOT / "profiles.yaml", tmp_path / "profiles.yaml"))
-
-
-def added(before: bytes, after: bytes) -> bytes:
-    """The one piece that was put in; fails when anything else differs."""
-    start = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(before))
-    rest = len(before) - start
-    assert after[len(after) - rest :] == before[start:]
-    return after[start : len(after) - rest]
 
 
 def test_only_the_evidence_of_that_arm_changes(profiles: Path, tmp_path: Path) -> None:
@@ -106,70 +66,6 @@ def test_arms_of_the_matrix_can_be_added_to() -> None:
         expected = parse(text, "p").data
         expected["arms"][arm]["evidence"] = [*expected["arms"][arm].get("evidence", []), item]
         assert parse(new, "p").data == expected, arm
-
-
-LAYOUTS = {
-    "block": "arms:\n  a:\n    help: x\n    sets: {b: c}  # why\n\n    # about examples\n    examples: {}\n  z: {help: y}\n",
-    "evidence": "arms:\n  a:\n    evidence:\n      - {id: one}  # first\n\n    # after\n    help: x\n",
-    "unindented": "arms:\n  a:\n    evidence:\n    - id: one\n      metric: m\n    - {id: two}\n    help: x\n",
-    "flow evidence": "arms:\n  a:\n    evidence: [{id: one}, {id: two}]  # both\n    help: x\n",
-    "flow with a comma": "arms:\n  a:\n    evidence: [{id: one},\n      {id: two},\n    ]\n    help: x\n",
-    "flow arm": "arms:\n  a: {help: x, sets: {b: c}}\n  z: {help: y}\n",
-    "flow arm, evidence": "arms: {a: {help: x, evidence: [{id: one}]}, z: {help: y}}\n",
-    "no end": "arms:\n  a:\n    help: x\n    sets: {b: c}",
-    "no end, evidence": "arms:\n  a:\n    evidence:\n      - {id: one}",
-    "windows": "arms:\r\n  a:\r\n    help: x\r\n    sets: {b: c}\r\n    examples: {}\r\n",
-    "mark and letters": "\ufeff# \u00e4\U0001f600\narms:\n  a:\n    help: \u00e9\u00e9\n    sets: {b: c}\n",
-    "block text": "arms:\n  a:\n    sets:\n      b: |\n        many\n        lines\n\n\n    help: >-\n      x\n\n  z: {help: y}\n",
-    "last is text": "arms:\n  a:\n    help: |\n      x\n      y\n\n# end\n",
-    "wide": "arms:\n        a:\n                help:   x\n                sets:   {b:   c}   # far\n",
-}
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_every_layout_keeps_its_bytes(layout: str) -> None:
-    text = LAYOUTS[layout]
-    items = [{"id": "new", "note": "it's: #1"}, {"id": "newer"}]
-    new, start, end = add(text, "a", items)
-    assert new[:start] + new[end:] == text
-    expected = parse(text, "p").data
-    expected["arms"]["a"]["evidence"] = [*expected["arms"]["a"].get("evidence", []), *items]
-    assert parse(new, "p").data == expected
-    assert new.endswith("\n") == text.endswith("\n")
-    if "\r\n" in text:
-        assert "\n" not in new.replace("\r\n", "")
-    assert parse(add(new, "a", [{"id": "third"}])[0], "p").data["arms"]["a"]["evidence"][-1] == {"id": "third"}
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("arms:\n  b: {help: x}\n", "no arm a"),
-        ("arms: []\n", "no arm a"),
-        ("arms:\n  a: {help: x, evidence: one}\n", "is no list"),
-    ],
-)
-def test_where_there_is_no_place_nothing_is_guessed(text: str, said: str) -> None:
-    with pytest.raises(NoPlace, match=said):
-        add(text, "a", [{"id": "x"}])
-
-
-@given(
-    st.recursive(
-        st.none()
-        | st.booleans()
-        | st.integers(-(10**9), 10**9)
-        | st.floats(allow_nan=False, allow_infinity=False)
-        | st.text(max_size=20),
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(min_size=1, max_size=8), inner, max_size=4),
-        max_leaves=12,
-    )
-)
-def test_one_line_of_yaml_reads_back_in_both_versions(data: Any) -> None:
-    text = flow({"a": data})
-    assert "\n" not in text
-    assert parse(text, "p").data == {"a": data}
-    assert yaml.safe_load(text) == {"a": data}
 
 
 def test_the_product_loads_what_was_written_and_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,86 +227,3 @@ def test_notes_are_cut_between_words() -> None:
     assert cut is not None
     assert cut.endswith("word ...")
     assert len(cut) <= 80
-
-
-@dataclass(frozen=True)
-class Said:
-    """What a server says."""
-
-    model: str = "qwen3.8-27b"
-    root: str = "/srv/models/Qwen3.8-27B-W4A16-AutoRound-fast"
-    max_model_len: int = 150000
-    version: str = "0.31.0+cu129"
-
-
-def test_the_server_that_was_launched_is_confirmed() -> None:
-    launch = ask("mtp-long", "PTH_FA=0")
-    assert list(differences(Said(), launch)) == []
-    assert list(differences(Said(root=""), launch)) == []
-    confirm(Said(), launch, ARM, hash_of(launch))
-
-
-@pytest.mark.parametrize(
-    ("said", "running", "message"),
-    [
-        (Said(model="other"), None, "it serves other, not qwen3.8-27b"),
-        (Said(root="/srv/models/other"), None, "its model is other, not Qwen3.8"),
-        (Said(max_model_len=4096), None, "its longest context is 4096, not 150000"),
-        (Said(max_model_len=0), None, "its longest context is unknown, not 150000"),
-        (Said(version="0.30.0"), None, "its engine is vLLM 0.30.0, not 0.31.0"),
-        (Said(version=""), None, "its engine is vLLM unknown"),
-        (Said(), "0123456789abcdef", "started it with other words or variables"),
-    ],
-)
-def test_a_server_that_is_another_launch_is_refused(said: Said, running: str | None, message: str) -> None:
-    with pytest.raises(LaunchError) as caught:
-        confirm(said, ask("mtp-long", "PTH_FA=0"), ARM, running)
-    assert message in caught.value.message
-    assert "the profile, knobs and flags that it was started with" in caught.value.fix
-
-
-def test_a_name_that_the_user_typed_counts() -> None:
-    launch = ask("mtp-long", "PTH_FA=0", args=("--served-model-name", "mine"))
-    assert list(differences(Said(model="mine"), launch)) == []
-    assert list(differences(Said(), launch)) == ["it serves qwen3.8-27b, not mine"]
-
-
-def test_what_the_launcher_started_is_known_by_its_address(tmp_path: Path) -> None:
-    from resolver.serving.ownership import recipe, records
-    from resolver.serving.ready import Target
-    from resolver.serving.supervise_guard import Order
-    from resolver.serving.supervise_plan import Plan
-
-    environ = {"LAUNCH_STATE_DIR": str(tmp_path)}
-    assert running_configuration(environ, "127.0.0.1", 18020) is None
-    launch = ask("mtp-long", "PTH_FA=0")
-    plan = Plan(Order(launch.argv, {}, ROOT, False), Target(Client("127.0.0.1", 18020), "qwen3.8-27b"))
-    folder = tmp_path / "servers"
-    folder.mkdir()
-    record = records.new(recipe.of(launch, plan), ("cpu",), "ready")
-    records.save(folder, record)
-    found = running_configuration(environ, "localhost", 18020)
-    assert found == hash_of(launch), "launcher and measuring tools call the same launch by the same hash"
-    confirm(Said(), launch, ARM, found)
-    assert running_configuration(environ, "127.0.0.1", 18021) is None
-    assert running_configuration(environ, "10.0.0.7", 18020) is None
-    records.save(folder, record, phase="starting")
-    assert running_configuration(environ, "127.0.0.1", 18020) is None, "only what was seen to be ready"
-    records.save(folder, record, phase="ready", launcher=replace(record.launcher, start=1))
-    assert running_configuration(environ, "127.0.0.1", 18020) is None, "a launcher that is gone says nothing"
-
-
-def test_all_differences_are_named_at_once() -> None:
-    assert len(list(differences(Said("a", "b", 1, "2"), ask("mtp-long"), "x"))) == 5
-
-
-def test_another_arm_an_unknown_one_and_a_refused_launch_are_refused() -> None:
-    with pytest.raises(LaunchError) as caught:
-        confirm(Said(), ask("mtp-long"), ARM)
-    assert "takes the arm mtp-long-custom-int8" in caught.value.message
-    with pytest.raises(LaunchError, match="did you mean mtp-long-fp8"):
-        confirm(Said(), ask("mtp-long"), "mtp-long-fp")
-    refused = ask("mtp-long", "PTH_FA=0", "GPU_UTIL=7")
-    assert refused.refused
-    with pytest.raises(LaunchError, match="this launch is refused"):
-        confirm(Said(), refused, ARM)

@@ -16,7 +16,7 @@ import yaml
 from resolver.compile import product_root
 from resolver.serving.ownership import records, store
 from tests.measure.fake_server import FakeServer, running
-from tests.serving.test_ownership import RECIPE
+from tests.serving.owned import RECIPE
 
 ROOT = product_root()
 ARM = "off-fast-cpu"

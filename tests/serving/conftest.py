@@ -1,16 +1,18 @@
-"""Fake machines for the probe."""
+"""Fake machines for the probe, and processes that wait."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from resolver.serving.probes.basis import World
+from tests.serving.owned import Sleeper
 
 Script = Callable[[str, str], Path]
 
@@ -78,3 +80,18 @@ def forbid(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(os, "scandir", scandir)
     monkeypatch.setattr(os, "access", access)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[Sleeper]:
+    """Starts processes that wait, and ends them."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def begin(code: str = "import time; time.sleep(60)", **more: object) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen([sys.executable, "-c", code], **more))  # type: ignore[call-overload]
+        return started[-1]
+
+    yield begin
+    for one in started:
+        one.kill()
+        one.wait()

@@ -14,9 +14,8 @@ from resolver.serving.ownership import claim, locks, process, records
 from resolver.serving.ownership.recipe import plan
 from resolver.serving.progress import Progress
 from resolver.serving.supervise import Wishes
-from tests.serving.test_ownership import RECIPE, Sleeper, sleeper
+from tests.serving.owned import RECIPE, Sleeper
 
-__all__ = ["sleeper"]
 AGAIN = f"mtp-long was stopped; start it again with: {RECIPE.command}"
 
 

@@ -15,7 +15,7 @@ from resolver.serving.accept import verdicts
 from resolver.serving.accept.result import Result
 from resolver.serving.accept.verdicts import Verdict
 from resolver.serving.errors import LaunchError
-from tests.serving.test_ownership import RECIPE
+from tests.serving.owned import RECIPE
 
 COUNT = 24
 GOOD = Verdict("2026-12-01T10:00:00Z", True, "", RECIPE, ("cpu",), "", None, 1.0)
