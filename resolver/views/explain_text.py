@@ -234,6 +234,10 @@ def _whynot(item: Item, page: Page, verbose: bool) -> None:
     elif item["command"]:
         page.line(f"{item['name']}: nothing you chose and nothing of this machine rules it out", "bold")
         page.line(item["command"], indent=2)
+        if item["invented"]:
+            page.line(
+                f"{', '.join(item['invented'])} in it: a value that is accepted, yours to choose", "dim", indent=2
+            )
     else:
         proven = any(item["exact"])
         page.line(f"{item['name']} is ruled out" if proven else f"{item['name']}: no launch was found", "bold")

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from resolver.diagnostics import UsageError, nearest
+from resolver.knobs import FREE_TYPES
 from resolver.model import Flag
 from resolver.views import explain_parts as parts
 from resolver.views import suggest_command
 from resolver.views.suggest_draft import Draft
+from resolver.views.suggest_flags import groups
 from resolver.views.whynot_points import Assumption, Point, here
 from resolver.views.whynot_search import Search
 
@@ -51,6 +53,7 @@ class Goal:
 class WhyNot:
     """The answer. `reached`: it is so already. `conflicts`: minimal ones, the smallest first. `command`: how to get it, where nothing rules it out.
 
+    `invented`: what stands in the command for something that only the user can choose: engine flags, free texts, how many machines.
     `exact`: for each conflict, or for `never`, whether it is proven that no launch reaches the goal; else none was found.
     """
 
@@ -61,6 +64,7 @@ class WhyNot:
     command: str | None = None
     never: bool = False
     exact: list[bool] = field(default_factory=list)
+    invented: list[str] = field(default_factory=list)
     leaves: list[dict[str, Any]] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
@@ -73,6 +77,7 @@ class WhyNot:
             "never": self.never,
             "exact": self.exact,
             "command": self.command,
+            "invented": self.invented,
             "false": self.leaves,
         }
 
@@ -117,7 +122,7 @@ def why_not(
         draft = Draft(now.request)
         start = here(resolution).request
         command = suggest_command.command(resolution.resolver, start, draft, launcher, options)
-        return WhyNot(goal, False, command=command, leaves=leaves)
+        return WhyNot(goal, False, command=command, invented=_invented(resolution, now), leaves=leaves)
     anyhow, exact = search.ask([])
     if anyhow is None:
         return WhyNot(goal, False, never=True, exact=[exact], leaves=leaves)
@@ -130,6 +135,18 @@ def why_not(
         exact=[c.exact for c in found],
         leaves=leaves,
     )
+
+
+def _invented(resolution: Resolution, point: Point) -> list[str]:
+    """Engine flags that the user did not give, and knobs that are never suggested or take any text."""
+    mine, knobs = here(resolution).request, resolution.rules.knobs
+    added = [knobs[name] for name in point.request.knobs if name not in mine.knobs]
+    out = [knob.env for knob in added if knob.never_suggested or knob.type in FREE_TYPES]
+    words = point.request.args
+    for dest, start, _ in groups(resolution.engine, words):
+        if dest is not None and dest not in resolution.passthrough.flags:
+            out.append(words[start].partition("=")[0])
+    return out
 
 
 def _false(resolution: Resolution, goal: Goal) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ def shown(**changes: object) -> list[str]:
     item = {"kind": "why-not", "name": "arm x", "reached": False, "conflicts": [[one]], "never": False, "exact": [True]}
     lines: list[str] = []
     page = PlainPage(lambda text: lines.extend(text.splitlines()))
-    show_explanation({"items": [{**item, "command": None, "false": [], **changes}]}, page)
+    show_explanation({"items": [{**item, "command": None, "invented": [], "false": [], **changes}]}, page)
     return [line.strip() for line in lines if line.strip()]
 
 
@@ -117,3 +117,18 @@ def test_the_answer_says_what_is_proven() -> None:
     found = why_not(resolution, arm_goal(resolution, "mtp-huge-kvarn"))
     assert found.exact == [True]
     assert found.as_json()["exact"] == [True]
+
+
+def test_what_the_command_invents_is_said() -> None:
+    """A parser that the engine does not have is served by a plugin of the user's own: no suggestion, but it rules nothing out."""
+    resolution = ask("mtp-fast", "TOOLS=1", "TOOL_PARSER=no_such")
+    found = why_not(resolution, arm_goal(resolution, "mtp-fast-flash-bf16"))
+    assert found.command
+    assert found.command.endswith("-- --tool-parser-plugin other")
+    assert found.invented == ["--tool-parser-plugin"]
+    assert shown(conflicts=[], exact=[], command="x", invented=["--tool-parser-plugin"])[1:] == [
+        "x",
+        "--tool-parser-plugin in it: a value that is accepted, yours to choose",
+    ]
+    plain = ask("mtp-fast")
+    assert why_not(plain, arm_goal(plain, "mtp-fast-triton-bf16")).invented == []
