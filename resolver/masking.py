@@ -25,6 +25,7 @@ _FLAG = re.compile(r"--[a-z]|-[a-zO]{1,2}([.=0-9]|\Z)")
 _LEFT_OPEN = re.compile(r"""["']([^"'\\]*)["']\s*:\s*\Z""")
 _OPENS = re.compile(r"""("([^"\\]*)"\s*:\s*)[\[{]""")
 _URL = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 """What a web page or a word processor makes of the dashes before a flag."""
 _IN_JSON = re.compile(r"""("([^"\\]*)"\s*:\s*)"(?:[^"\\]|\\.)*("|\Z)""")
@@ -42,9 +43,9 @@ def secret_flag(flag: str) -> bool:
 
 
 def _secret_name(name: str) -> bool:
-    if _ALWAYS.search(name):
-        return True
-    return bool(_SECRET_WORD.search(name)) and not _NOT_SECRET.search(name)
+    if not _SECRET_WORD.search(name):
+        return False
+    return bool(_ALWAYS.search(name)) or not _NOT_SECRET.search(name)
 
 
 def hide_in_json(word: str) -> str:
@@ -60,11 +61,19 @@ def hide_in_json(word: str) -> str:
     return _IN_JSON.sub(lambda m: f'{m[1]}"{HIDDEN}"' if _secret_name(m[2].replace("_", "-")) else m[0], word)
 
 
+_harmless: set[str] = set()
+"""Words that are shown as they are and hide nothing behind them: launches share most of theirs. No secret is ever among them."""
+_MOST = 4096
+
+
 def mask(words: Iterable[str]) -> list[str]:
     """The words with every secret value replaced: all that follows a secret flag, up to the next word that looks like a flag."""
     out: list[str] = []
     hiding = first = False
     for word in words:
+        if not hiding and word in _harmless:
+            out.append(word)
+            continue
         name, eq, value = word.partition("=")
         if word.startswith("-") and len(word) > 1 and not word[1].isdigit() and secret_flag(name.split()[0]):
             # where a secret is expected, what looks like a secret flag may be the secret itself
@@ -80,7 +89,10 @@ def mask(words: Iterable[str]) -> list[str]:
         else:
             left = _LEFT_OPEN.search(word)
             hiding = first = left is not None and _secret_name(left[1].replace("_", "-"))
-            out.append(HIDDEN if _KEY.match(word) else hide_in_json(word))
+            shown = HIDDEN if _KEY.match(word) else hide_in_json(word)
+            out.append(shown)
+            if shown == word and not hiding and len(word) < 200 and len(_harmless) < _MOST:
+                _harmless.add(word)
     return out
 
 
@@ -89,7 +101,7 @@ def _stray(name: str) -> bool:
     plain = name.lstrip(_DASHES)
     if plain != name or name.lower() == "bearer":
         return name.lower() == "bearer" or secret_flag(f"--{plain}")
-    return re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name) is not None and _secret_name(name.replace("_", "-").lower())
+    return _NAME.fullmatch(name) is not None and _secret_name(name.replace("_", "-").lower())
 
 
 def mask_text(text: str) -> str:

@@ -64,6 +64,9 @@ class Plan:
             e.off: self.read[e.flag] for e in rules.argv if isinstance(e, Flag) and e.off is not None
         }
         self.knobs = rules.knobs
+        keys = [(e.flag, key) for e in rules.argv if isinstance(e, JsonFlag) for key in e.keys]
+        self.json_keys = {key.key: f"{_ascii(key.key)}:" for _, key in keys}
+        self.literals = {(flag, key.key): _ascii(key.literal) for flag, key in keys if key.source is None}
 
     def render(self, lookup: Lookup, user_words: tuple[str, ...], environ: Mapping[str, str]) -> Rendered:
         """Render one launch."""
@@ -126,7 +129,7 @@ class Plan:
         parts = []
         for key in entry.keys:
             if key.source is None:
-                parts.append(f"{_ascii(key.key)}:{_ascii(key.literal)}")
+                parts.append(self.json_keys[key.key] + self.literals[entry.flag, key.key])
                 continue
             value, text = lookup(key.source)
             if value is None:
@@ -134,8 +137,8 @@ class Plan:
             if key.verbatim:
                 shown = text or show(value)
             else:
-                shown = _text(value)
-            parts.append(f"{_ascii(key.key)}:{shown}")
+                shown = str(value) if type(value) is int else _text(value)  # as JSON has it, without making an encoder
+            parts.append(self.json_keys[key.key] + shown)
         if self.read[entry.flag] is None:
             unread.append(Unread("flag", entry.flag, entry.gate or entry.flag, "{" + ",".join(parts) + "}"))
             return

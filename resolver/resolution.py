@@ -126,7 +126,9 @@ class Resolution:
 
     @cached_property
     def refused(self) -> bool:
-        """Whether nothing may be launched."""
+        """Whether nothing may be launched. Whoever wants the diagnostics too asks for those first: all is then found once."""
+        if "diagnostics" in self.__dict__:
+            return any(d.severity in ("refuse", "error") for d in self.diagnostics)
         if self.request.problems or any(r.problem for r in self.readings.values()):
             return True
         if any(self.resolver.refusing[i] for i in self.state.fired):

@@ -15,6 +15,7 @@ SCHEMA = 1
 
 def as_json(resolution: Resolution, notes: Iterable[Diagnostic] = (), request_id: Any = None) -> dict[str, Any]:
     """The whole answer. A refusal has `ok` false and no argv."""
+    diagnostics = resolution.diagnostics
     ok = not resolution.refused
     settings = {
         name: hide_in_json(value) if isinstance(value, str) else value
@@ -38,7 +39,7 @@ def as_json(resolution: Resolution, notes: Iterable[Diagnostic] = (), request_id
         "api_key": resolution.setting("api_key_source") or "unset",
         "knobs": shown_knobs(resolution),
         "settings": settings,
-        "diagnostics": [d.as_json() for d in (*resolution.diagnostics, *notes)],
+        "diagnostics": [d.as_json() for d in (*diagnostics, *notes)],
     }
 
 

@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from resolver.compile import cache
 from tests.cli.conftest import REPO, Cli
 
@@ -59,3 +61,24 @@ def test_no_compiled_file_is_left_in_the_products_folder(cli: Cli) -> None:
     assert set((REPO / "resolver").rglob("*.pyc")) == before
     assert list((cli.cache / "bytecode").rglob("*.pyc"))
     assert cli.run("profiles", env={"PYTHONDONTWRITEBYTECODE": "1", "LAUNCH_CACHE_DIR": ""}).status == 0
+
+
+@pytest.mark.parametrize("form", ["argv", "shell", "env"])
+def test_a_filled_cache_needs_no_reader_of_rules(cli: Cli, form: str) -> None:
+    """What reads, checks and parses is loaded where there is something to read: most of a first start is its import."""
+    words = ("resolve", "--machine", "rtx-3090", "--profile", "dflash2-long", "--format", form)
+    assert cli.run(*words).status == 0
+    said = cli.run(*words, env={"PYTHONPROFILEIMPORTTIME": "1"}).err
+    loaded = {row.rpartition("|")[2].strip() for row in said.splitlines() if row.startswith("import time:")}
+    assert "resolver.model" in loaded, "the interpreter did not say what it loads"
+    late = (
+        "yaml",
+        "jsonschema",
+        "cerberus",
+        "argparse",
+        "shutil",
+        "resolver.yaml12",
+        "resolver.load",
+        "resolver.compile.codegen",
+    )
+    assert not [name for name in late if name in loaded]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
+from resolver import masking
 from resolver.masking import HIDDEN, mask, secret_flag
 
 
@@ -60,3 +63,37 @@ def test_keys_in_the_wrong_place_are_hidden(words: list[str]) -> None:
 )
 def test_nothing_else_is_hidden(words: list[str]) -> None:
     assert mask(words) == words
+
+
+WORDS = [
+    "--api-key",
+    "--api-key=hunter2",
+    "hunter2",
+    "--port",
+    "8000",
+    "-1",
+    "token",
+    "HF_TOKEN=hunter2",
+    "Bearer",
+    "\u2014api-key",
+    "sk-hunter2hunter2",
+    '{"password":',
+    '{"a":1}',
+    '{"secret":"hunter2"}',
+    "https://user:hunter2@host",
+    "",
+]
+
+
+def test_what_is_hidden_does_not_rest_on_what_was_masked_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every triple of words, once with nothing remembered, once with all of them."""
+    fresh = {}
+    for words in product(WORDS, repeat=3):
+        monkeypatch.setattr(masking, "_harmless", set())
+        fresh[words] = mask(words)
+    known: set[str] = set()
+    monkeypatch.setattr(masking, "_harmless", known)
+    for _ in range(2):
+        assert {words: mask(words) for words in fresh} == fresh
+    assert "--port" in known, "nothing was remembered"
+    assert not any("hunter2hunter2" in word or "user:hunter2" in word for word in known)
