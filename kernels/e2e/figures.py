@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from e2e import launches, report
+from e2e import kinds, launches, report
 
 HARDWARE = "H200 141 GB (8 layers)"
 CHECKPOINT = "8 layers without weights"
@@ -64,9 +64,11 @@ def _timed(launch: launches.Launch, record: dict[str, Any]) -> Iterator[dict[str
     for streams in (1, 4):
         gpu = record[f"gpu_{streams}"]
         if gpu:
+            attention = kinds.attention(gpu)
+            part = "" if attention is None else f", {attention:.3f} of it attention"
             yield {"id": f"{short}-c{streams}-step", "metric": "step_ms", "value": round(gpu["gpu_ms"], 3), "unit": "ms",
                    "setup": setup(launch, context_tokens=context, streams=streams),
-                   "note": f"GPU time of a step by the profiler, {gpu.get('attention', 0):.3f} of it attention"}
+                   "note": f"GPU time of a step by the profiler{part}"}
     if "ttft_cold" in record:
         yield {"id": f"{short}-cold", "metric": "ttft_s", "value": record["ttft_cold"], "unit": "s",
                "setup": setup(launch, context_tokens=context, streams=1), "note": "prompt chunks of 8192 tokens"}

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from e2e import compare
+from e2e import compare, kinds
 
 PAIRS = (
     ("mtp3-custom-int8", "mtp3-triton-int8"),
@@ -63,7 +63,7 @@ def boots(found: list[dict[str, Any]], launches: dict[str, Any], logs: Path) -> 
 
 
 def steps(found: list[dict[str, Any]], streams: int) -> list[str]:
-    """A step by context: wall ms, GPU ms, and of it attention."""
+    """A step by context: GPU ms, of it attention, and wall ms."""
     contexts = sorted({record["context"] for record in found if record["kind"] == "timing"})
     rows = []
     for name in dict.fromkeys(record["launch"] for record in found if record["kind"] == "timing"):
@@ -71,9 +71,15 @@ def steps(found: list[dict[str, Any]], streams: int) -> list[str]:
         cells = []
         for context in contexts:
             gpu, wall = of.get(context, {}).get(f"gpu_{streams}"), of.get(context, {}).get(f"streams_{streams}")
-            cells.append(f"{gpu['gpu_ms']:.2f} / {gpu.get('attention', 0):.2f} / {wall['ms_median']:.1f}" if gpu and wall else None)
+            cells.append(f"{gpu['gpu_ms']:.2f} / {share(gpu)} / {wall['ms_median']:.1f}" if gpu and wall else None)
         rows.append([name, *cells])
     return table(("GPU ms / of it attention / wall ms", *(f"{context:,}" for context in contexts)), rows)
+
+
+def share(gpu: dict[str, Any]) -> str:
+    """Milliseconds of attention in a step, a dash where a record does not say all of them."""
+    attention = kinds.attention(gpu)
+    return "–" if attention is None else f"{attention:.2f}"
 
 
 def first_tokens(found: list[dict[str, Any]]) -> list[str]:

@@ -35,7 +35,7 @@ class Soak:
         self.streams, self.seconds, self.turns, self.port, self.every = streams, seconds, turns, port, every
         self.stop = threading.Event()
         self.load: soak.Load | None = None
-        self.begun = 0.0
+        self.up = self.begun = 0.0
 
     def run(self) -> dict[str, Any]:
         """Start, load, stop. Returns the result, which is in result.json too."""
@@ -47,7 +47,7 @@ class Soak:
         result: dict[str, Any] = {"launch": self.launch, "kind": "soak", "wanted s": self.seconds, "seconds": 0.0, "streams": self.streams}
         try:
             up = self._boot(started)
-            result["boot s"] = round(time.time() - started, 1) if up else None
+            result["boot s"] = round(self.up - started, 1) if up else None
             if up and not self.stop.is_set():
                 result |= self._loaded()
         finally:
@@ -59,6 +59,7 @@ class Soak:
 
     def _boot(self, started: float) -> bool:
         up = soak.wait_for(self.port, started + BOOT, lambda: self.server.poll() is None and not self.stop.is_set())
+        self.up = time.time()
         if self.turns:
             (self.turns / ("server.up" if up else "server.dead")).touch()
         self._phase("up" if up else "not up")

@@ -4,25 +4,18 @@
 from __future__ import annotations
 
 import random
-import re
 import statistics
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from e2e.kinds import PROFILED_STEPS, kind_of
 from e2e.stepping import Run, Stepper, settle
 
 TEXT_TOKENS = 250
 """Prompts are random bytes: no token of a prompt is a special one."""
-STEPS, PROFILED_STEPS, EDGE = 40, 12, 4
-KINDS = (
-    ("attention", r"unified_attention|reduce_segments|flash|Flash|prepare_varlen|split_attention|^combine|prefill"),
-    ("store", r"reshape_and_cache|concat_and_cache|quantize_store"),
-    ("state", r"delta_rule|fused_recurrent|causal_conv1d|gdn|chunk_|merge_16x16|l2norm|cumsum"),
-    ("gemm", r"nvjet|gemm|gemv|cutlass|splitK|cublas"),
-)
-"""Kernels by their names, first match counts."""
+STEPS, EDGE = 40, 4
 
 
 def prompt(seed: int, tokens: int) -> list[int]:
@@ -38,11 +31,6 @@ def pace(run: Run, streams: int) -> dict[str, float]:
     gaps = [1e3 * (b.at - a.at) for a, b in zip(steps, steps[1:], strict=False)]
     return {"ms": round(statistics.fmean(gaps), 3), "ms_median": round(statistics.median(gaps), 3),
             "tokens": round(statistics.fmean(step.tokens for step in steps[1:]), 2)}
-
-
-def kind_of(kernel: str) -> str:
-    """The kind of a kernel by its name."""
-    return next((kind for kind, pattern in KINDS if re.search(pattern, kernel)), "other")
 
 
 def profiled(stepper: Stepper, prompts: list[list[int]]) -> dict[str, Any]:
@@ -69,8 +57,9 @@ def profiled(stepper: Stepper, prompts: list[list[int]]) -> dict[str, Any]:
     for event in watcher.key_averages():
         micros = event.device_time_total
         if micros:
-            kinds[kind_of(event.key)] = kinds.get(kind_of(event.key), 0.0) + micros
-            rows.append([event.key[:80], event.count, round(micros / event.count, 1)])
+            kind = kind_of(event.key)
+            kinds[kind] = kinds.get(kind, 0.0) + micros
+            rows.append([event.key[:80], event.count, round(micros / event.count, 1), kind])
     rows.sort(key=lambda row: -row[1] * row[2])
     each = {kind: round(micros / PROFILED_STEPS / 1e3, 4) for kind, micros in sorted(kinds.items())}
     return {"gpu_ms": round(sum(kinds.values()) / PROFILED_STEPS / 1e3, 4), **each, "top": rows[:8]}
