@@ -14,7 +14,7 @@ from resolver.conditions import Condition
 from resolver.configurations import unfit
 from resolver.diagnostics import Cause, Diagnostic
 from resolver.interpret import holds, unknown_behind
-from resolver.masking import hide_in_json
+from resolver.masking import hide_in_json, hide_in_word
 from resolver.model import Flag, Guard
 from resolver.parser_names import unknown_parsers
 from resolver.unmeasured import unmeasured
@@ -92,7 +92,7 @@ def fill(resolution: Resolution, text: str) -> str:
             found, text = resolution.render_lookup(name)
             return text or show(found) or "none"
         if meaning.kind == "extra_last":
-            return show(resolution.passthrough.last_text.get(meaning.base)) or "unset"
+            return hide_in_word(show(resolution.passthrough.last_text.get(meaning.base))) or "unset"
         found = resolution.lookup(name)
         if isinstance(found, (tuple, frozenset)):
             return ", ".join(sorted(map(show, found))) or "none"

@@ -22,9 +22,18 @@ _KEY = re.compile(r"(sk|hf|pk|ghp|xox[a-z])[-_][A-Za-z0-9_-]{6,}\Z")
 """What keys of well-known services look like, where one stands without its flag."""
 _FULL = ("--api-key", "--hf-token")
 _FLAG = re.compile(r"--[a-z]|-[a-zO]{1,2}([.=0-9]|\Z)")
-_LEFT_OPEN = re.compile(r"""["']([^"'\\]*)["']\s*:\s*\Z""")
+_LEFT_OPEN = re.compile(r"""(?<![^"'\\\s{,:])([^"'\\\s{,:]+)[\\"']*\s*:\s*\Z""")
 _OPENS = re.compile(r"""("([^"\\]*)"\s*:\s*)[\[{]""")
-_URL = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+_LOOSE = re.compile(
+    r"""(?<![\w.-])-*([A-Za-z][\w.-]*)[\\"']*\s*:\s*(?!\s|\[|\{|//)(?P<value>[\\"']*[^\\"'].*)""", re.DOTALL
+)
+"""A name and what follows its colon, where it is not JSON as it should be: a shell ate the quotes, they are single, or quoted once more."""
+_HIDDEN = re.compile(r"""[\\"']*\*\*\*(["',}\]\s]|\Z)""")
+_HIDDEN_OR_PLAIN = re.compile(rf"{_HIDDEN.pattern}|(-?[0-9.]+|true|false|null)\s*([,}}\]]|\Z)")
+_BEARER = re.compile(r"""(\bbearer\s+)(?!\*\*\*)[^\s"'\\]+""", re.IGNORECASE)
+_QUOTED = re.compile(r"""["']+-*([A-Za-z][A-Za-z0-9_.-]*)["']*""")
+_HEAD = re.compile(r"[\w.+-]*")
+_URL = re.compile(r"""(://[^/@\s:"']*:)(?:[^/\s"]|"(?!\s*[,:\]}]))+@|(://)[^/@\s:"']{20,}@""")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 """What a web page or a word processor makes of the dashes before a flag."""
@@ -51,7 +60,7 @@ def _secret_name(name: str) -> bool:
 def hide_in_json(word: str) -> str:
     """A JSON value with the texts under names such as `api_key` hidden, and passwords in addresses."""
     if "://" in word:
-        word = _URL.sub(rf"\1{HIDDEN}@", word)
+        word = _URL.sub(lambda m: f"{m[1] or m[2]}{HIDDEN}@", word)
     if '"' not in word:
         return word
     for found in _OPENS.finditer(word):
@@ -59,6 +68,19 @@ def hide_in_json(word: str) -> str:
             word = f"{word[: found.end(1)]}{HIDDEN}"
             break
     return _IN_JSON.sub(lambda m: f'{m[1]}"{HIDDEN}"' if _secret_name(m[2].replace("_", "-")) else m[0], word)
+
+
+def hide_in_word(word: str) -> str:
+    """A value as hide_in_json has it, and what follows `api_key:` or `Bearer` hidden; behind a secret without its quotes nothing is shown."""
+    word = _BEARER.sub(rf"\1{HIDDEN}", hide_in_json(word))
+    at = 0
+    while ":" in word and (found := _LOOSE.search(word, at)):
+        name, start = found[1].replace("_", "-"), found.start("value")
+        harmless = _HIDDEN if _ALWAYS.search(name) else _HIDDEN_OR_PLAIN
+        if _secret_name(name) and not harmless.match(word, start):
+            return f"{word[:start]}{HIDDEN}"
+        at = found.end(1)
+    return word
 
 
 _harmless: set[str] = set()
@@ -75,9 +97,10 @@ def mask(words: Iterable[str]) -> list[str]:
             out.append(word)
             continue
         name, eq, value = word.partition("=")
+        head = _HEAD.match(name)[0]  # type: ignore[index]  # it matches nothing too
         if word.startswith("-") and len(word) > 1 and not word[1].isdigit() and secret_flag(name.split()[0]):
             # where a secret is expected, what looks like a secret flag may be the secret itself
-            shown = name.split()[0] if not first else HIDDEN
+            shown = head if not first else HIDDEN
             out.append(f"{shown}={HIDDEN}" if eq else f"{shown} {HIDDEN}" if shown != name and not first else shown)
             hiding, first = True, not (value or shown != name)
         elif hiding and (first or not _FLAG.match(word)):
@@ -89,7 +112,7 @@ def mask(words: Iterable[str]) -> list[str]:
         else:
             left = _LEFT_OPEN.search(word)
             hiding = first = left is not None and _secret_name(left[1].replace("_", "-"))
-            shown = HIDDEN if _KEY.match(word) else hide_in_json(word)
+            shown = HIDDEN if _KEY.match(word) else hide_in_word(word)
             out.append(shown)
             if shown == word and not hiding and len(word) < 200 and len(_harmless) < _MOST:
                 _harmless.add(word)
@@ -98,6 +121,9 @@ def mask(words: Iterable[str]) -> list[str]:
 
 def _stray(name: str) -> bool:
     """Whether a word that is no flag names a key: `VLLM_API_KEY=...` behind `--`, a flag whose dashes were lost, `Bearer`."""
+    quoted = _QUOTED.fullmatch(name)
+    if quoted:
+        return secret_flag(f"--{quoted[1]}")
     plain = name.lstrip(_DASHES)
     if plain != name or name.lower() == "bearer":
         return name.lower() == "bearer" or secret_flag(f"--{plain}")

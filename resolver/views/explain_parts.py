@@ -10,7 +10,7 @@ from resolver.compile.helpers import HELPERS, show
 from resolver.conditions import All, Any_, Condition, Leaf, Not, Ref
 from resolver.expressions import Const, Expression, Name, Operation
 from resolver.interpret import deciding, holds, leaf_holds
-from resolver.masking import hide_in_json, mask, mask_text, secret_flag
+from resolver.masking import hide_in_word, mask, mask_text, secret_flag
 from resolver.model import Row
 from resolver.wording import condition_text, leaf_text
 
@@ -37,7 +37,7 @@ def evaluate(resolution: Resolution, expression: Expression) -> Any:
 def text_of(resolution: Resolution, name: str) -> str | None:
     """A name's value as text, the user's own where there is one; None for null, `(not shown)` for a secret."""
     text = _text_of(resolution, name)
-    return None if text is None else hide_in_json(text)
+    return None if text is None else hide_in_word(text)
 
 
 def _text_of(resolution: Resolution, name: str) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from resolver.diagnostics import Diagnostic
-from resolver.masking import hide_in_json, mask, mask_text
+from resolver.masking import hide_in_word, mask, mask_text
 from resolver.resolution import Resolution
 
 SCHEMA = 1
@@ -18,7 +18,7 @@ def as_json(resolution: Resolution, notes: Iterable[Diagnostic] = (), request_id
     diagnostics = resolution.diagnostics
     ok = not resolution.refused
     settings = {
-        name: hide_in_json(value) if isinstance(value, str) else value
+        name: hide_in_word(value) if isinstance(value, str) else value
         for name, value in zip(resolution.rules.order, resolution.state.setting_values, strict=True)
         if value is not None
     }

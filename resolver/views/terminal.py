@@ -9,7 +9,7 @@ from resolver.compile.helpers import show
 from resolver.conditions import Condition, Leaf
 from resolver.diagnostics import Diagnostic
 from resolver.interpret import deciding, holds
-from resolver.masking import hide_in_json, mask
+from resolver.masking import hide_in_word, mask
 from resolver.model import Arm, Flag, JsonFlag
 from resolver.request import Request, build
 from resolver.resolution import Resolution
@@ -95,7 +95,7 @@ def _head(resolution: Resolution) -> Iterator[tuple[str, str]]:
 
 def _text(resolution: Resolution, name: str) -> str:
     value, text = resolution.render_lookup(name)
-    return hide_in_json(text or show(value))
+    return hide_in_word(text or show(value))
 
 
 def _key(resolution: Resolution) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import product
 
 import pytest
@@ -41,6 +42,29 @@ def test_flags_that_only_sound_like_one_are_shown(flag: str) -> None:
         ["--x", '{"password":', '"hunter2"}'],
         ["--x", "https://user:hunter2@host/path"],
         ["--x", '["s3://key:hunter2@bucket"]'],
+        ["--x", "{api_key:hunter2}"],
+        ["--x", "{a:1,api_key:", "hunter2}"],
+        ["--x", "{'a': 1, 'api_key': 'hunter2'}"],
+        ["--x", "{'api_key':", "'hunter2'}"],
+        ["--x", r'"{\"api_key\": \"hunter2\"}"'],
+        ["--x", '{api_key: "hunter2"}'],
+        ["--x", "{api_key:***hunter2}"],
+        ["--x={api_key:hunter2,b:1}"],
+        ["--x", '{"password": 7, "token": hunter2}'],
+        ["--x", '{"headers":{"Authorization":"Bearer hunter2"}}'],
+        ["--x.headers.Authorization", "Bearer hunter2"],
+        ["Authorization: Bearer hunter2"],
+        ["api-key: hunter2"],
+        ["api-key:", "hunter2"],
+        ["--api-key:hunter2"],
+        ["--api-key,hunter2"],
+        ["'--api-key'", "hunter2"],
+        ['"--api-key=hunter2"'],
+        ['"api-key"', "hunter2"],
+        ["--x", "https://user:hun@hunter2@host"],
+        ["--x", "https://user:hun'hunter2@host"],
+        ["--x", 'https://user:hun"hunter2@host'],
+        ["--x", "https://abcdefghijklmnophunter2@host"],
     ],
     ids=lambda words: words[-1][:24],
 )
@@ -58,6 +82,11 @@ def test_keys_in_the_wrong_place_are_hidden(words: list[str]) -> None:
         ["--x", '{"tokenizer":{"a":"b"},"num_speculative_tokens":[1]}'],
         ["\u2014seed", "7"],
         ["--served-model-name", "monkey", "--seed", "7"],
+        ["--x", '{"num_key_value_heads": 8, "tie_key": false, "key_map": null}'],
+        ["--x", "{num_key_value_heads: 8}"],
+        ["--x", "{tokenizer: a, max_tokens: b}"],
+        ["--x", '{"a":"http://host:8000","b":"c@d"}'],
+        ["--x", "https://me@host"],
     ],
     ids=lambda words: words[-1][:24],
 )
@@ -97,3 +126,19 @@ def test_what_is_hidden_does_not_rest_on_what_was_masked_before(monkeypatch: pyt
         assert {words: mask(words) for words in fresh} == fresh
     assert "--port" in known, "nothing was remembered"
     assert not any("hunter2hunter2" in word or "user:hunter2" in word for word in known)
+
+
+@pytest.mark.parametrize("name", ["password", "client_secret", "db_passwd"])
+def test_a_number_under_the_name_of_a_password_is_hidden(name: str) -> None:
+    assert "1234567" not in " ".join(mask([f'{{"a": 1, "{name}": 1234567}}']))
+
+
+@pytest.mark.parametrize(
+    "piece", ["a", "a-", "-", " ", "a ", "a:", '"', "a: ", '"a":', "://a:", "'a' ", "\\", "key", "bearer "]
+)
+@pytest.mark.parametrize("end", ["", ":", " b:", "@", '"'])
+def test_a_long_word_is_masked_in_no_time(piece: str, end: str) -> None:
+    """Nothing in it is read again and again: that would take minutes, or hours for a name with a long run before it."""
+    began = time.process_time()
+    mask(["x", piece * 40_000 + end])
+    assert time.process_time() - began < 2

@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from resolver.masking import hide_in_json, mask, mask_text, secret_flag
+from resolver.masking import hide_in_word, mask, mask_text, secret_flag
 from resolver.serving import addresses, secrets
 from resolver.serving.client import Client
 from resolver.serving.errors import LaunchError
@@ -108,7 +108,7 @@ def of(resolution: Resolution, plan: Plan) -> Recipe:
     from resolver.measure.setup import telling_variables
 
     argv, rendered = plan.order.argv, resolution.rendered
-    hidden = mask(argv) != argv or any(hide_in_json(word) != word for word in argv)
+    hidden = mask(argv) != argv or any(hide_in_word(word) != word for word in argv)
     ask, given = plan.target, dict(rendered.set_variables)
     removed = {*given, *rendered.unset_variables, secrets.VARIABLE}
     return Recipe(
@@ -123,7 +123,7 @@ def of(resolution: Resolution, plan: Plan) -> Recipe:
         {
             name: text
             for name, text in sorted(resolution.request.environ.items())
-            if _kept(name, resolution.engine.variables) and name not in removed and hide_in_json(text) == text
+            if _kept(name, resolution.engine.variables) and name not in removed and hide_in_word(text) == text
         },
         bool(plan.order.environ.get(secrets.VARIABLE)) or ask.client.key is not None,
         ask.client.host,
