@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From what a run brought back to figures of the matrix: rules/evidence/figures-h200-run.yaml. Nothing in it is typed by hand.
 
-    python -m e2e.figures FOLDER --date 2026-12-01 [--keep rules/evidence/figures-h200-run.yaml] > new.yaml
+    python -m e2e.figures FOLDER --date 2026-12-01 [--keep rules/evidence/figures-h200-run.yaml] [--note "second run"] > new.yaml
 
-FOLDER is that of `e2e.report`. With --keep, figures of that file which this run did not measure again stay as they are. Profiles and knobs are those of the launch; every figure says that the model had no weights.
+FOLDER is that of `e2e.report`. With --keep, figures of that file which this run did not measure again stay as they are; --note says of
+the new ones what tells them from those. Profiles and knobs are those of the launch; every figure says that the model had no weights.
 """
 
 from __future__ import annotations
@@ -104,12 +105,13 @@ def main(words: list[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--date", required=True)
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--note", help="words behind the note of every figure")
     given = parser.parse_args(words)
     folder, date = given.folder, given.date
     rest = {"hardware": HARDWARE, "platform": "native", "engine": "0.31.0", "date": date, "quality": "measured", "source": "h200-run"}
     lines = kept(given.keep) if given.keep else {}
     for record in records(folder):
-        note = record.pop("note")
+        note = ", ".join(filter(None, (record.pop("note"), given.note)))
         shared = {key: value for key, value in rest.items() if key not in ("quality", "source")}
         lines[record["id"]] = "  - " + flow({**record, **shared, "note": note, "quality": rest["quality"], "source": rest["source"]})
     print(HEAD + "\n".join(lines[name] for name in sorted(lines)))

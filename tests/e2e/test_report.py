@@ -73,7 +73,7 @@ def test_figures_of_an_earlier_run_stay_where_they_were_not_measured_again(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     earlier = machine.REPO / "rules/evidence/figures-h200-run.yaml"
-    assert figures.main([str(run), "--date", "2027-01-31", "--keep", str(earlier)]) == 0
+    assert figures.main([str(run), "--date", "2027-01-31", "--keep", str(earlier), "--note", "third run"]) == 0
     path = run / "figures.yaml"
     path.write_text(capsys.readouterr().out)
     schema.validate(read(path, "figures.yaml"), machine.REPO / "rules/schema/figures.json")
@@ -85,6 +85,7 @@ def test_figures_of_an_earlier_run_stay_where_they_were_not_measured_again(
         "h2-mtp3-custom-int8-16k-c4-step"
     }
     assert all(after[name]["date"] == "2027-01-31" for name in changed)
+    assert {name for name in after if after[name]["note"].endswith(", third run")} == changed
 
 
 def crowd(folder: Path, wrong: int | None) -> None:
