@@ -60,12 +60,25 @@ class Resources:
     arch: int
     mma: Counter[str] = field(default_factory=Counter)
     loads: Counter[str] = field(default_factory=Counter)
+    unfenced: int = 0
+    """Warp-group products that follow a wait for copies to shared memory with no fence between the two (``unfenced``)."""
     cubin: bytes = field(default=b"", repr=False)
     """The machine code."""
 
     def fits(self) -> bool:
         """Whether one block's shared memory exists on that architecture."""
         return self.shared <= SHARED_LIMIT[self.arch]
+
+
+def unfenced(ptx: str) -> int:
+    """How many waits for ``cp.async`` are followed by a ``wgmma`` without ``fence.proxy.async`` between them, in the order of the
+    text. PTX asks for that fence where the product reads what was copied. It need not: its operands may be in registers, or
+    in shared memory since before."""
+    count, waited = 0, False
+    for step in re.findall(r"cp\.async\.wait_group|fence\.proxy\.async|wgmma\.mma_async", ptx):
+        count += waited and step.startswith("wgmma")
+        waited = step.startswith("cp.async")
+    return count
 
 
 def _ptxas(arch: int) -> str:
@@ -108,7 +121,7 @@ def compile_kernel(kernel: Any, types: dict[str, str], consts: dict[str, Any], a
     loads = Counter(re.findall(r"ld\.global[\w:.]*", ptx))
     loads.update(f"cp.async {int(n, 16)}" for n in re.findall(r"cp\.async\.c[ag][^;]*?, (0x[0-9a-f]+)", ptx))
     return Resources(int(regs[1]), int(spills[1]), built.metadata.shared, arch,
-                     Counter(re.findall(r"mma\.sync[\w.]*|wgmma\.mma_async[\w.]*", ptx)), loads, cubin)
+                     Counter(re.findall(r"mma\.sync[\w.]*|wgmma\.mma_async[\w.]*", ptx)), loads, unfenced(ptx), cubin)
 
 
 def argument_types(fmt: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from splitverify.cases import Case
 from splitverify.ops.config import MAX_QUERY_LEN, KernelConfig
+from splitverify.ops.verify_attention import raw_keys_refused
 from splitverify.selection import load_table, table_name
 
 KERNELS = ("split", "turned", "raw keys")
@@ -69,10 +70,10 @@ def config_for(rng: random.Random, kernel: str, case: Case, capability: tuple[in
 
 
 def kernels_of(fmt: str, capability: tuple[int, int]) -> tuple[str, ...]:
-    """Which kernels take that format there: below 8.9 no matrix unit multiplies e4m3."""
+    """Which kernels take that format there: below 8.9 no matrix unit multiplies e4m3, and not every triton may have raw keys."""
     if fmt == "bf16":
         return KERNELS[:1]
-    return KERNELS if fmt == "int8" or capability >= (8, 9) else KERNELS[:2]
+    return KERNELS if (fmt == "int8" or capability >= (8, 9)) and raw_keys_refused() is None else KERNELS[:2]
 
 
 def draw_kind(number: int, fmt: str, capability: tuple[int, int]) -> Kind:

@@ -3,6 +3,7 @@
 
 The tuner's rows are cases; a table's rows are ranges. A case at length L and q query tokens stands for every launch up to
 those sizes that no smaller case covers. The last column of the tuner's 1-request grid becomes ``programs_per_sm``.
+Configs with raw keys are left out: they were not the same twice on an H200 (docs/kernels/README.md).
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ HERE = Path(__file__).parent / "data" / "selection"
 KEY = ("head_size", "format", "layout", "max_rows", "max_length")
 
 
-def rows_from(lines: list[dict[str, Any]], multiprocessors: int) -> list[dict[str, Any]]:
-    """Table rows, smallest cases first."""
+def rows_from(lines: list[dict[str, Any]], multiprocessors: int, raw_keys: bool = False) -> list[dict[str, Any]]:
+    """Table rows, smallest cases first; of the configs with raw keys too, if asked for."""
     rows = []
     for line in lines:
         case = line["case"]
-        if not line["best"]:
+        tried = [entry for entry in line["best"] if raw_keys or not entry["config"].get("raw_keys", False)]
+        if not tried:
             continue
-        config = dict(line["best"][0]["config"])
+        config = dict(tried[0]["config"])
         group = case["num_heads"] // case["num_kv_heads"]
         tiles = -(-case["q"][0] // ((config["rows"] + config["rows2"]) // group))
         programs = config.pop("segments") * case["num_kv_heads"] * tiles / multiprocessors
         # A window's launches ask with the most query tokens that the server allows, not with their own.
         visible = case["window"] + MAX_QUERY_LEN if case["window"] else case["lens"][0]
         rows.append(dict(head_size=case["head_size"], format=case["fmt"], layout=case["layout"],
-                         max_rows=case["q"][0] * group, max_length=visible, measured=line["gpu"], us=line["best"][0]["us"],
+                         max_rows=case["q"][0] * group, max_length=visible, measured=line["gpu"], us=tried[0]["us"],
                          config=dict(config, programs_per_sm=round(programs, 3))))
     # Several files may hold the same case: the fastest stays.
     best: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -62,9 +64,10 @@ def main() -> None:
     parser.add_argument("--arch", type=int, required=True, help="compute capability times ten")
     parser.add_argument("--multiprocessors", type=int, required=True)
     parser.add_argument("--keep", action="store_true", help="rows of the table that the files have no case for stay")
+    parser.add_argument("--raw-keys", action="store_true", help="configs with raw keys may enter the table")
     args = parser.parse_args()
     lines = [json.loads(x) for path in args.tuned for x in path.read_text().splitlines()]
-    new = rows_from(lines, args.multiprocessors)
+    new = rows_from(lines, args.multiprocessors, args.raw_keys)
     path = HERE / f"sm_{args.arch}.json"
     if args.keep:
         new = merged(json.loads(path.read_text())["rows"], new)

@@ -68,7 +68,7 @@ TURNED_LIST = {
     64: ((64, 64, 4, 3, 2), (64, 64, 4, 2, 2), (128, 64, 8, 3, 1)),
     128: ((64, 64, 4, 3, 2), (64, 64, 4, 2, 2), (128, 64, 8, 3, 1)),
 }
-# The same with raw keys: K takes one tile more of shared memory there, because the matrix unit reads it in place.
+# The same with raw keys, tried where they are asked for: K takes one tile more of shared memory there, because the matrix unit reads it in place.
 RAW_LIST = {
     16: TURNED_LIST[16],
     32: (*TURNED_LIST[32], (128, 64, 8, 3, 1)),
@@ -89,7 +89,7 @@ def shipped(case: Case, capability: tuple[int, int], sms: int) -> list[KernelCon
 
 
 def candidates(case: Case, sms: int, wide: bool = False, kernels: str = "both",
-               raw: tuple[str, ...] = ("int8", "fp8")) -> Iterator[KernelConfig]:
+               raw: tuple[str, ...] = ()) -> Iterator[KernelConfig]:
     """Configs worth a try for ``case``: the short lists, or with ``wide`` everything that makes sense. ``kernels`` is
     ``split``, ``turned`` or ``both``; the turned one is tried with raw keys too for the formats in ``raw``."""
     group = case.num_heads // case.num_kv_heads
@@ -191,7 +191,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--wide", action="store_true", help="try everything, not only the short list (takes long)")
     parser.add_argument("--no-verify", action="store_true", help="leave out the target's own cases")
     parser.add_argument("--kernels", choices=("both", "split", "turned"), default="both", help="which of the two to try")
-    parser.add_argument("--raw", default="int8,fp8", help="formats that the turned kernel is tried for with raw keys")
+    parser.add_argument("--raw", default="", help="formats that the turned kernel is tried for with raw keys: int8,fp8")
     parser.add_argument("--seconds", type=float, default=400, help="stop timing after this long")
     parser.add_argument("--workers", type=int, default=14, help="processes that compile")
     args = parser.parse_args(argv)

@@ -57,7 +57,7 @@ def sampler(arch: int) -> list[Resources]:
 def resources(need: Resources) -> dict[str, Any]:
     """As JSON."""
     return dict(registers=need.registers, spills=need.spills, shared=need.shared, fits=need.fits(), loads=dict(need.loads),
-                mma=dict(need.mma))
+                mma=dict(need.mma), unfenced=need.unfenced)
 
 
 def main() -> None:

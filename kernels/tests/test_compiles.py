@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from splitverify.crosscompile import unfenced
 from splitverify.prefill_selection import select_prefill
 from splitverify.selection import ARCHITECTURES, load_table
 from splitverify.untuned_prefill import KINDS, LAYERS
@@ -47,10 +48,16 @@ def jobs_of(arch: int) -> list[dict[str, Any]]:
     return [j for i, j in enumerate(jobs) if j not in jobs[:i]]
 
 
+def only_in_registers(job: dict[str, Any]) -> bool:
+    """Whether no matrix instruction reads what the loop copies: a turned kernel decodes K and V in registers."""
+    return bool(job["config"].get("turned")) and not job["config"].get("raw_keys")
+
+
 def check(arch: int, jobs: list[dict[str, Any]]) -> None:
     for job, found in zip(jobs, compiled(arch, jobs), strict=True):
         assert found["fits"], (arch, job, found)
         assert found["spills"] <= SPILLS[arch], (arch, job, found)
+        assert not found["unfenced"] or only_in_registers(job), (arch, job, found)
         assert not [k for k in found["loads"] if ".b8" in k or ".u8" in k], (arch, job, found)
 
 
@@ -84,6 +91,23 @@ def test_raw_keys_are_multiplied_as_they_are(arch: int, fmt: str, layout: str, t
     job = dict(fmt=fmt, layout=layout, head_size=256, block_size=BLOCKS[fmt], config=config)
     (found,) = compiled(arch, [job])
     assert wanted in found["mma"] and found["fits"] and found["spills"] <= SPILLS[arch], found
+
+
+def test_what_a_loop_copies_is_fenced_before_a_matrix_unit_reads_it() -> None:
+    """Without the fence fp8 batches were not the same twice on an H200: two stages, pages smaller than a tile."""
+    config = dict(tile=64, rows=64, decode="packed", turned=True, raw_keys=True)
+    jobs = [dict(fmt=fmt, layout=layout, head_size=256, block_size=block, config=dict(config, **shape))
+            for fmt, layout in (("fp8", "inline"), ("int8", "planar")) for block in (16, 880)
+            for shape in (dict(stages=2, parts=2), dict(stages=3, warps=8))]
+    jobs += [dict(fmt="bf16", layout="inline", head_size=256, block_size=448, config=dict(tile=32, rows=64, stages=3))]
+    for job, found in zip(jobs, compiled(90, jobs), strict=True):
+        assert any(name.startswith("wgmma") for name in found["mma"]) and not found["unfenced"], (job, found)
+
+
+def test_an_unfenced_product_is_counted() -> None:
+    wait, fence, product = "cp.async.wait_group 2;\n", "fence.proxy.async.shared::cta;\n", "wgmma.mma_async.sync.aligned.m64n64k32 x;\n"
+    assert unfenced(wait + fence + product + product) == 0 and unfenced(fence + product) == 0
+    assert unfenced(wait + product + product + fence + wait + product) == 2
 
 
 def prefill_jobs_of(arch: int) -> list[dict[str, Any]]:

@@ -9,10 +9,12 @@ from dataclasses import replace
 import pytest
 import torch
 
+import splitverify.ops.verify_attention as verify_attention_module
 from splitverify import stress
-from splitverify.cases import Case
+from splitverify.cases import Case, make_batch, poisoned_scratch
 from splitverify.ops.config import KernelConfig
 from splitverify.ops.limits import MAX_QUERY_LEN
+from splitverify.ops.verify_attention import verify_attention
 from splitverify.stress import Stress, parse_share
 from splitverify.stress_draw import KERNELS, KINDS, kernels_of
 
@@ -54,6 +56,20 @@ def test_no_e4m3_multiplication_is_asked_of_a_gpu_without_one() -> None:
     assert kernels_of("fp8", AMPERE) == ("split", "turned") and kernels_of("int8", AMPERE) == KERNELS
     for case, configs in (Stress(1, capability=AMPERE).draw(n) for n in range(300)):
         assert case.fmt != "fp8" or not any(c.raw_keys or c.decode == "native" for c in configs.values())
+
+
+@pytest.mark.parametrize(("version", "interpreted", "runs"), [
+    ("3.6.0", False, False), ("3.8.1", False, False), ("3.9.0", False, True), ("3.10.0+git1", False, True), ("3.6.0", True, True)])
+def test_raw_keys_run_only_where_they_are_fenced(monkeypatch: pytest.MonkeyPatch, version: str, interpreted: bool,
+                                                 runs: bool) -> None:
+    monkeypatch.setattr(verify_attention_module.triton, "__version__", version)
+    monkeypatch.setattr(verify_attention_module, "interpreting", lambda: interpreted)
+    assert all((k in kernels_of(fmt, HOPPER)) == (runs or k != "raw keys") for fmt in ("int8", "fp8") for k in KERNELS)
+    if not runs:
+        batch = make_batch(SMALL, "cpu")
+        with pytest.raises(ValueError, match=f"raw keys need triton 3.9 or later: triton {version}"):
+            verify_attention(*batch.args(), batch.out, poisoned_scratch(3, 2, 128, 2, "cpu"), max_query_len=2,
+                             config=CONFIGS["raw keys"], **batch.kwargs)  # type: ignore[arg-type]
 
 
 def drawing(monkeypatch: pytest.MonkeyPatch, case: Case = SMALL) -> Stress:

@@ -41,6 +41,14 @@ def test_a_windowed_row_serves_any_number_of_query_tokens_that_a_server_may_ask_
     assert [(r["max_rows"], r["max_length"]) for r in rows] == [(48, 2112), (96, 2112)]
 
 
+def test_raw_keys_enter_a_table_only_where_asked_for() -> None:
+    entry = line(8, 20.0, 64)
+    entry["best"][0]["config"] = dict(entry["best"][0]["config"], turned=True, raw_keys=True)
+    assert [r["config"]["tile"] for r in rows_from([entry], 132)] == [16]
+    assert [r["config"]["tile"] for r in rows_from([entry], 132, raw_keys=True)] == [64]
+    assert rows_from([dict(entry, best=entry["best"][:1])], 132) == []
+
+
 def test_rows_that_were_not_tuned_again_stay() -> None:
     old = rows_from([line(q, 20.0, 64) for q in (1, 8)] + [line(16, 30.0, 64, 131072)], 132)
     rows = merged(old, rows_from([line(8, 40.0, 32), line(4, 40.0, 16)], 132))

@@ -27,7 +27,7 @@ class KernelConfig:
                   ``int8_qk``, no ``rows2``
     ``parts``     of a turned kernel: 2 takes K and V in smaller pieces, fewer registers for more steps (head size 256)
     ``raw_keys``  of a turned kernel: multiply K as it is stored, by q in two terms of 8 bits. fp8 so from compute
-                  capability 8.9 on
+                  capability 8.9 on. No table has such a config (docs/kernels/README.md says why); triton 3.9 or later
     """
 
     tile: int = 64

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,12 +25,23 @@ if TYPE_CHECKING:
     from splitverify.ops.scratch import Scratch
 
 LOG2E = 1.4426950408889634
+FENCED_TRITON = (3, 9)
+"""The first triton known to put a fence between what it copied to shared memory and a matrix unit that reads it there."""
 
 
 def interpreting() -> bool:
     """True under TRITON_INTERPRET=1. The interpreter multiplies bf16 as raw integers, so dots then run in fp32 on
     operands that were rounded to the operand type first."""
     return os.environ.get("TRITON_INTERPRET") == "1"
+
+
+def raw_keys_refused() -> str | None:
+    """Why raw keys may not run here, or None. On an H200 two runs of the same fp8 batch differed, with the code of triton 3.6:
+    there K, copied in the loop, is read in place without the fence that PTX asks for between the two."""
+    found = tuple(int(n) for n in re.findall(r"\d+", triton.__version__)[:2])
+    if interpreting() or found >= FENCED_TRITON:
+        return None
+    return f"raw keys need triton 3.9 or later: triton {triton.__version__} has no fence before the matrix unit reads them"
 
 
 def unsupported(num_heads: int, num_kv_heads: int, head_size: int, max_query_len: int) -> str | None:
@@ -114,6 +126,8 @@ def verify_attention(
         why = "head size of q and cache differ, a last stride is not 1, or the scale is not positive"
     if not why and config.turned and cache.fmt == UNQUANTIZED:
         why = "a turned config is for 8-bit caches"
+    if not why and config.raw_keys:
+        why = raw_keys_refused()
     if not why and cache.fmt == FP8 and (k_scale is None or v_scale is None):
         why = "an fp8 cache needs k_scale and v_scale"
     if why:
