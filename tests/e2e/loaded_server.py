@@ -11,8 +11,9 @@ import os
 import signal
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+
+from tests.fake_http import FakeHandler, FakeHTTP
 
 METRICS = """\
 # TYPE vllm:num_preemptions counter
@@ -26,22 +27,17 @@ vllm:kv_cache_usage_perc{engine="0"} 0.25
 """
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(FakeHandler):
     how = ""
     asked = count(1)
 
-    def _say(self, text: bytes) -> None:
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(text)
-
     def do_GET(self) -> None:
         models = {"data": [{"id": "m", "max_model_len": 40_000}]}
-        self._say({"/metrics": METRICS.encode(), "/v1/models": json.dumps(models).encode()}.get(self.path, b"ok"))
+        self.send(200, {"/metrics": METRICS.encode(), "/v1/models": models}.get(self.path, b"ok"))
 
     def do_POST(self) -> None:
         number = next(self.asked)
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = self.body()
         if len(asked["prompt"]) + asked["max_tokens"] > 40_000:
             self.send_error(400, "too long")
             return
@@ -51,8 +47,7 @@ class Handler(BaseHTTPRequestHandler):
             print("ERROR engine dead", flush=True)
             os._exit(3)
         tokens = asked["max_tokens"] - (self.how == "short")
-        self.send_response(200)
-        self.end_headers()
+        self.begin(chunked=False)
         try:
             for place in range(tokens):
                 choice = {"token_ids": [1], "finish_reason": "length" if place == tokens - 1 else None}
@@ -61,11 +56,8 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             return  # it was hung up
 
-    def log_message(self, *_: object) -> None:
-        pass
 
-
-class Server(ThreadingHTTPServer):
+class Server(FakeHTTP):
     request_queue_size = 128
 
     def handle_error(self, *_: object) -> None:  # whoever hangs up is no error of this server

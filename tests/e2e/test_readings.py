@@ -14,7 +14,14 @@ from tests.e2e import loaded_server
 
 from e2e import readings  # isort: skip  (tests.e2e makes it importable)
 
-CHILD = "import subprocess, sys; subprocess.Popen([sys.executable, '-c', 'input()']); print('up', flush=True); input()"
+LAST = "import sys; sys.stdin.read()"
+CHILD = f"""
+import subprocess, sys
+other = subprocess.Popen([sys.executable, '-c', {LAST!r}])
+print('up', flush=True)
+sys.stdin.read()
+other.wait()
+"""
 
 
 def test_the_processes_of_a_session_and_their_memory() -> None:
@@ -29,7 +36,7 @@ def test_the_processes_of_a_session_and_their_memory() -> None:
         held = readings.memory(found)
         assert held["rss_mib"] >= held["anon_mib"] > 0
         assert os.getpid() not in found
-        child.communicate(b"\n\n")
+        child.communicate()
     assert readings.session(child.pid) == []
 
 

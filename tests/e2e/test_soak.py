@@ -96,7 +96,7 @@ def test_a_logprob_that_is_no_number_is_a_wrong_answer(value: float, monkeypatch
     class Handler(loaded_server.Handler):
         def do_POST(self) -> None:
             choice = {"token_ids": [1], "finish_reason": "length", "logprobs": {"token_logprobs": [value]}}
-            self._say(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
+            self.send(200, b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
 
     server = loaded_server.Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
