@@ -11,13 +11,21 @@ PYTHON=${PYTHON:-python3}
 docs=../docs/kernels
 mkdir -p "$docs"
 name=sm_$arch
-if [ -f "$results/verify.md" ]; then
+if [ -f "$results/verify.jsonl" ]; then
+  tuned=() && [ -f "$results/tuned.jsonl" ] && tuned=(--tuned "$results/tuned.jsonl")
+  # Drawn here, where matplotlib is: PYTHON names one that has it.
+  PYTHONPATH=. "$PYTHON" -m splitverify.bench.report "$results/verify.jsonl" "${tuned[@]}" --table "$results/verify.md" \
+    --plot "$docs/$name.svg"
   {
     echo "# Measured: $(sed -n 2p "$results/gpu.txt" | cut -d, -f1) ($name)"
     echo
-    echo "Made by \`gpu/publish.sh\` from one run of \`gpu/measure.sh\`. Microseconds of one call of one layer, median of 20 CUDA-graph"
+    echo "Made by \`gpu/publish.sh\` from results of \`gpu/measure.sh\`. Microseconds of one call of one layer, median of 20 CUDA-graph"
     echo "replays, L2 flushed before each. \`plain read\` is a kernel that only reads the same bytes. Configs come from the shipped table."
     echo "\`SDPA flash\` reads contiguous K and V without a causal tail. A peer's cell is a dash where it has no path for the format."
+    if grep -q "(tuner)" "$results/verify.md"; then
+      echo "\`(tuner)\`: the run measured a config with raw keys there, which does not ship ([why](README.md)); the time is the tuner's"
+      echo "of the config that ships. A dash under \`splitverify\`: so too, and not tuned."
+    fi
     echo
     cat "$results/verify.md"
     echo
@@ -38,7 +46,5 @@ if [ -f "$results/verify.md" ]; then
     fi
     echo && echo "![time over context]($name.svg)"
   } > "$docs/$name.md"
-  # Drawn here, where matplotlib is: PYTHON names one that has it.
-  PYTHONPATH=. "$PYTHON" -m splitverify.bench.report "$results/verify.jsonl" --plot "$docs/$name.svg"
 fi
 ls "$docs"

@@ -102,6 +102,22 @@ def test_plot(tmp_path: Path) -> None:
     assert report.main([str(tmp_path / "nothing"), "--plot", str(tmp_path / "none.svg")]) == 1
 
 
+def test_where_raw_keys_were_measured_the_tuner_says_what_ships_takes(tmp_path: Path) -> None:
+    common: dict[str, Any] = dict(fmt="fp8", layout="inline", q=8, length=4096, requests=1, window=0, config_for="this length")
+    ours = dict(common, kernel="splitverify", us=20.0, of_floor=0.5, config=dict(tile=64, raw_keys=True))
+    rows = [dict(common, kernel="plain read", us=10.0, of_floor=1.0), ours, dict(common, kernel="plain read", us=10.0, q=4),
+            dict(ours, q=4, config=dict(tile=64, raw_keys=False)), dict(common, kernel="plain read", us=10.0, config_for="a graph"),
+            dict(ours, config_for="a graph")]
+    best = [dict(us=us, config=dict(tile=64, raw_keys=raw)) for us, raw in ((19.0, True), (25.0, False), (26.0, False))]
+    case = dict(fmt="fp8", layout="inline", q=[8], lens=[4096], window=0)
+    tuned = [dict(case=case, best=best), dict(case=dict(case, window=2048), best=[dict(best[1], us=1.0)])]
+    assert report.table(report.as_shipped(rows, tuned)).splitlines()[2:] == [
+        "| fp8 | inline | 4096 | 8 | - | 1 | this length | 10.0 | 25.0 (tuner) | 0.40 |",
+        "| fp8 | inline | 4096 | 4 | - | 1 | this length | 10.0 | 20.0 | 0.50 |",
+        "| fp8 | inline | 4096 | 8 | - | 1 | a graph | 10.0 | – | – |"]
+    assert not any(r.get("config", {}).get("raw_keys") for r in report.as_shipped(rows, []))
+
+
 def test_without_a_gpu_it_says_so() -> None:
     done = subprocess.run([sys.executable, "-m", "splitverify.bench"], capture_output=True, text=True,
                           cwd=Path(__file__).parent.parent, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and the plot of benchmark records: ``python -m splitverify.bench.report verify.jsonl`` draws it once more."""
+"""Tables and the plot of benchmark records: ``python -m splitverify.bench.report verify.jsonl`` makes them once more."""
 
 from __future__ import annotations
 
@@ -16,6 +16,23 @@ COLOURS = {FLOOR: "black", "splitverify": "tab:blue", "FA3": "tab:orange", "vLLM
 """One colour a kernel in every panel."""
 
 
+def as_shipped(rows: list[Row], tuned: list[Row]) -> list[Row]:
+    """``rows``, but where ours ran a config with raw keys, which does not ship, the tuner's time of its fastest other one, marked
+    ``tuned``. A case that the tuner did not time loses the row."""
+    times = {(t["case"]["fmt"], t["case"]["layout"], t["case"]["q"][0], t["case"]["lens"][0]): entry["us"]
+             for t in tuned if not t["case"]["window"]
+             for entry in reversed(t["best"]) if not entry["config"].get("raw_keys", False)}
+    kept = []
+    for r in rows:
+        if r.get("config", {}).get("raw_keys", False):
+            us = times.get((r["fmt"], r["layout"], r["q"], r["length"]))
+            if us is None or r["config_for"] != "this length" or r["window"] or r["requests"] != 1:
+                continue
+            r = dict(r, us=us, of_floor=r["of_floor"] * r["us"] / us, tuned=True)
+        kept.append(r)
+    return kept
+
+
 def table(rows: list[Row]) -> str:
     """Markdown: one line a case, one column a kernel, microseconds; our share of the floor last."""
     kernels = list(dict.fromkeys(r["kernel"] for r in rows if "us" in r))
@@ -27,8 +44,9 @@ def table(rows: list[Row]) -> str:
     head = ["KV", "layout", "L", "q", "window", "requests", "config for", *kernels, "share of floor"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for key, by in cases.items():
-        cells = [f"{by[k]['us']:.1f}{' (wrong)' if by[k].get('wrong') else ''}" if k in by else "–" for k in kernels]
-        share = f"{by['splitverify']['of_floor']:.2f}"
+        cells = [f"{by[k]['us']:.1f}{' (wrong)' if by[k].get('wrong') else ' (tuner)' if by[k].get('tuned') else ''}"
+                 if k in by else "–" for k in kernels]
+        share = f"{by['splitverify']['of_floor']:.2f}" if "splitverify" in by else "–"
         lines.append("| " + " | ".join([*map(str, key), *cells, share]) + " |")
     return "\n".join(lines)
 
@@ -93,16 +111,22 @@ def plot(rows: list[Row], path: Path) -> str | None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Draw ``verify.jsonl`` again; 1 when there is nothing to draw or to draw with."""
+    """Write the table of ``verify.jsonl`` and draw it again; 1 when there is nothing to draw or to draw with."""
     parser = argparse.ArgumentParser(prog="python -m splitverify.bench.report", description=main.__doc__)
     parser.add_argument("records", type=Path, help="verify.jsonl of a run of the benchmark")
     parser.add_argument("--plot", type=Path, required=True, help="SVG or PNG to write")
+    parser.add_argument("--table", type=Path, help="Markdown to write")
+    parser.add_argument("--tuned", type=Path, help="the tuner's lines: times of what ships, where the run measured raw keys")
     args = parser.parse_args(argv)
     try:
-        rows = [json.loads(line) for line in args.records.read_text().splitlines()]
+        rows, tuned = ([json.loads(line) for line in path.read_text().splitlines()] if path else []
+                       for path in (args.records, args.tuned))
     except (OSError, ValueError) as error:
         print(f"{args.records}: {error}", file=sys.stderr)
         return 1
+    rows = as_shipped(rows, tuned)
+    if args.table:
+        args.table.write_text(table(rows) + "\n")
     why = plot(rows, args.plot)
     if why:
         print(f"no plot: {why}", file=sys.stderr)
