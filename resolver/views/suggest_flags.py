@@ -13,6 +13,8 @@ from resolver.masking import mask
 from resolver.passthrough import split
 from resolver.views.suggest_draft import Change, Draft, layer
 
+NO_FLAG = "a word that belongs to no flag"
+
 
 def groups(engine: Engine, words: Sequence[str]) -> list[tuple[str | None, int, int]]:
     """The words as flags with their values: (destination or None, from, to)."""
@@ -34,6 +36,11 @@ def groups(engine: Engine, words: Sequence[str]) -> list[tuple[str | None, int, 
             at += 1
         out.append((dest, start, at))
     return out
+
+
+def stray(word: str) -> bool:
+    """Whether the first word of a group belongs to no flag. It is not repeated: it may be a key that lost its flag."""
+    return not _is_flag(word)
 
 
 def _is_flag(word: str) -> bool:
@@ -71,7 +78,7 @@ def drop_flag(engine: Engine, draft: Draft, label: str) -> Draft | None:
                 environ = {k: v for k, v in environ.items() if k != "EXTRA_ARGS"}
     if not gone:
         return None
-    hidden = mask(gone)
+    hidden = [NO_FLAG] if stray(gone[0]) else mask(gone)
     name, eq, value = hidden[0].partition("=")
     change = Change("flag", name, value if eq else " ".join(hidden[1:]), None, 1)
     return Draft(

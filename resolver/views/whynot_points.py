@@ -11,11 +11,12 @@ from resolver.conditions import Ref
 from resolver.facts import Machine
 from resolver.knobs import Given
 from resolver.machines import load_machine, with_facts
+from resolver.masking import mask
 from resolver.model import Example
 from resolver.request import Request, build
 from resolver.views.explain_parts import origin_of, text_of
 from resolver.views.suggest_draft import layer, shown
-from resolver.views.suggest_flags import groups
+from resolver.views.suggest_flags import NO_FLAG, groups, stray
 
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
@@ -31,10 +32,12 @@ class Assumption:
     name: str
     says: str
     origin: str
+    shown: str | None = None
+    """The name as it may be shown, where that is a word that the user typed."""
 
     def as_json(self) -> dict[str, str]:
         """Plain data, without secrets."""
-        return {"kind": self.kind, "name": self.name, "says": self.says, "origin": self.origin}
+        return {"kind": self.kind, "name": self.shown or self.name, "says": self.says, "origin": self.origin}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,9 @@ def assumptions(resolution: Resolution) -> list[Assumption]:
         label = dest or words[start]
         origin = "after --" if end > len(words) - len(resolution.request.args) else "EXTRA_ARGS"
         if not any(a.kind == "flag" and a.name == label for a in out):
-            out.append(Assumption("flag", label, f"the engine flag {words[start].partition('=')[0]}", origin))
+            flag = mask(words[start:end])[0].partition("=")[0]
+            says = NO_FLAG if stray(words[start]) else f"the engine flag {flag}"
+            out.append(Assumption("flag", label, says, origin, None if dest else says))
     plugins, facts = _facts_read(resolution)
     for name in facts:
         value = text_of(resolution, name)
