@@ -14,6 +14,8 @@ from resolver.model import Flag, Knob, Rules
 if TYPE_CHECKING:
     from resolver.resolve import Resolver
 
+_WORDS = frozenset({"SEC", "SECS"})
+"""Words one letter away from a knob's that others name their variables by, as MAX_SECS."""
 _TAIL = re.compile(r"(ING|ED|ES|E|S)$")
 _made: WeakKeyDictionary[Resolver, NearMisses] = WeakKeyDictionary()
 
@@ -122,7 +124,7 @@ def _shortens(short: str, long: str) -> bool:
 
 def _slip(word: str, known: str) -> bool:
     """One letter left out or too many, two exchanged, or one other letter in a word of four or more (GPU and CPU are two words)."""
-    if word == known or min(len(word), len(known)) < 2:
+    if word == known or word in _WORDS or min(len(word), len(known)) < 2:
         return False
     if len(word) == len(known):
         at = [i for i, (a, b) in enumerate(zip(word, known, strict=True)) if a != b]
