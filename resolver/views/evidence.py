@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from resolver import diagnostics
 from resolver.compile import cache
 from resolver.diagnostics import Position, nearest
 from resolver.load.collect import Collector
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 QUOTE = "quoted figure"
 """The rule that an arm breaks that quotes what is not there: `check` shows such arms with a request."""
+_CLASSES = (Path(__file__), Path(diagnostics.__file__))
+"""Where the classes are defined whose members are kept in the cache: another class takes no older member for its own."""
 BESIDE = "arm"
 """The source of a figure beside an arm that names none."""
 
@@ -94,7 +97,7 @@ def files(root: Path) -> list[Path]:
 def load_evidence(root: Path) -> Evidence:
     """Every figure below `root`. Raises RulesError with every error, each with its place."""
     schemas = [root / "rules" / "schema" / name for name in ("figures.json", "profiles.json")]
-    behind = [*files(root), root / "profiles.yaml", *schemas, Path(__file__)]
+    behind = [*files(root), root / "profiles.yaml", *schemas, *_CLASSES]
     entry = f"evidence-{cache.digest(behind)}"
     found = cache.load(entry)
     if isinstance(found, Evidence):
@@ -130,7 +133,7 @@ def _read_files(root: Path) -> tuple[dict[str, Figure], dict[str, Any]]:
     from resolver.yaml12 import Document, read
 
     schema_file = root / "rules" / "schema" / "figures.json"
-    entry = f"figures-{cache.digest([*files(root), schema_file, Path(__file__)])}"
+    entry = f"figures-{cache.digest([*files(root), schema_file, *_CLASSES])}"
     found = cache.load(entry)
     if isinstance(found, tuple):
         return found
