@@ -117,7 +117,7 @@ def why_not(
         return WhyNot(goal, True)
     search = Search(resolution, goal)
     leaves = _false(resolution, goal)
-    now = search.near(search.assumed) or search.possible(search.assumed)
+    now = search.near.launch(search.assumed) or search.possible(search.assumed)
     if now is not None:
         draft = Draft(now.request)
         start = here(resolution).request
