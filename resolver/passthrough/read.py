@@ -41,6 +41,15 @@ def _value(engine: Engine, dest: str, value: Any) -> Any:
     return value
 
 
+def _as_looked_up(engine: Engine, dest: str, value: Any) -> Any:
+    """A name as the engine looks it up: it takes backends in any case, and some lists with `-` for `_` too. Others stay."""
+    if not isinstance(value, str):
+        return value
+    if dest == "attention_backend":
+        return value.upper() if value.upper() in engine.backends else value
+    return types.lower_underscore(value) if engine.flags[dest]["type"] == "lower_underscore" else value
+
+
 def _lenient(engine: Engine, words: tuple[str, ...]) -> list[tuple[str, Any]]:
     """When the parser refuses: what can still be read, flag by flag, so that the other rules can speak."""
     seen: list[tuple[str, Any]] = []
@@ -78,6 +87,7 @@ def read_words(engine: Engine, words: tuple[str, ...]) -> Passthrough:
 
         problem = strip_values(str(refused), words)
         seen = _lenient(engine, words)
+    seen = [(dest, _as_looked_up(engine, dest, value)) for dest, value in seen]
     every: dict[str, list[Any]] = {}
     for dest, value in seen:
         every.setdefault(dest, []).append(_value(engine, dest, value))

@@ -86,7 +86,7 @@ def configuration(text: str) -> Any:
     return found
 
 
-def _lower_underscore(text: str) -> str:
+def lower_underscore(text: str) -> str:
     return text.lower().replace("-", "_")
 
 
@@ -99,7 +99,7 @@ _BASE: dict[str, Callable[[str], Any]] = {
     "json_or_str": json_or_text,
     "dataclass": configuration,
     "lora_module": lora_module,
-    "lower_underscore": _lower_underscore,
+    "lower_underscore": lower_underscore,
 }
 
 
