@@ -24,6 +24,14 @@ def _folder() -> str | None:
     return os.path.join(place, "bytecode") if os.path.isabs(place) else None
 
 
+def _remove(place: str, source: str) -> None:
+    """Take away the bytecode of a source file kept below `place`, so that the next start makes it anew."""
+    from contextlib import suppress
+
+    with suppress(OSError):
+        os.unlink(f"{place}{source.removesuffix('.py')}.{sys.implementation.cache_tag}.pyc")
+
+
 def keep(root: str) -> None:
     """Arrange it, when it is needed and the cache folder belongs to this user alone."""
     if not sys.dont_write_bytecode and os.access(os.path.join(root, "resolver"), os.W_OK):
@@ -49,6 +57,10 @@ def keep(root: str) -> None:
             sys.pycache_prefix, sys.dont_write_bytecode = place, False
             try:
                 return super().get_code(fullname)
+            except (EOFError, ImportError, TypeError, ValueError):  # a file that was cut short or spoilt
+                source = str(self.path)
+                _remove(place, source)
+                return self.source_to_code(self.get_data(source), source)
             finally:
                 sys.pycache_prefix, sys.dont_write_bytecode = before
 

@@ -20,7 +20,7 @@ from resolver import files
 
 _OWN = re.compile(r"[a-z]+-[0-9a-f]{40}\Z")
 """Names of entries: whatever else is in the folder belongs to somebody else, and stays."""
-_FORMAT = f"3/{sys.implementation.cache_tag}"
+_FORMAT = f"4/{sys.implementation.cache_tag}"
 
 
 def folder() -> Path | None:
@@ -51,7 +51,7 @@ def digest(paths: Iterable[Path], *extra: str) -> str:
 
 
 def load(name: str) -> Any | None:
-    """The entry, or None."""
+    """The entry, or None; also where the file holds something else than what was stored under this name."""
     place = folder()
     if place is None:
         return None
@@ -62,7 +62,8 @@ def load(name: str) -> Any | None:
                 return None
             if time.time() - status.st_mtime > 3600:
                 os.utime(handle.fileno())  # _tidy keeps what was used last
-            return pickle.load(handle)
+            kept, value = pickle.load(handle)
+            return value if kept == name else None
     except Exception:  # an entry that cannot be used for whatever reason is made again
         return None
 
@@ -81,7 +82,7 @@ def store(name: str, value: Any) -> None:
         handle, temporary = tempfile.mkstemp(dir=place)
         try:
             with os.fdopen(handle, "wb") as out:
-                pickle.dump(value, out, protocol=pickle.HIGHEST_PROTOCOL)
+                pickle.dump((name, value), out, protocol=pickle.HIGHEST_PROTOCOL)
             os.replace(temporary, place / name)
         except BaseException:
             os.unlink(temporary)

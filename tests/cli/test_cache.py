@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import marshal
 import os
+import pickle
 import time
 from pathlib import Path
 
@@ -43,15 +45,46 @@ def test_an_entry_that_others_may_write_is_not_read(cache_folder: Path) -> None:
     assert cache.load(RULES) is None
 
 
-def test_rubbish_in_the_cache_is_made_again(cli: Cli, tmp_path: Path) -> None:
-    words = ("resolve", "--machine", "rtx-3090", "--format", "argv")
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"rubbish", *(pickle.dumps(value) for value in (5, [1, 2], {"a": 1}, (1, 2, b"x"), ("rules", {"a": 1})))],
+    ids=["empty", "rubbish", "number", "list", "mapping", "triple", "of another name"],
+)
+def test_rubbish_in_the_cache_is_made_again(cli: Cli, tmp_path: Path, content: bytes) -> None:
+    words = ("resolve", "--machine", "rtx-3090", "--profile", "mtp-long", "--format", "table")
     env = {"LAUNCH_CACHE_DIR": str(tmp_path / "cache")}
     first = cli.run(*words, env=env)
     for path in (tmp_path / "cache").rglob("*"):
         if path.is_file():
-            path.write_bytes(b"rubbish")
+            path.write_bytes(content)
     assert cli.run(*words, env=env) == first
     assert first.status == 0
+
+
+@pytest.mark.parametrize("left", [0, 10, 17, 60], ids=lambda n: f"{n} bytes")
+def test_bytecode_that_was_cut_short_is_made_again(cli: Cli, left: int) -> None:
+    """A full disk leaves such files, and their heads still say that they are good."""
+    env = {"PYTHONDONTWRITEBYTECODE": "1"}
+    first = cli.run("profiles", env=env)
+    kept = {path: path.read_bytes() for path in (cli.cache / "bytecode").rglob("*.pyc")}
+    assert kept
+    assert first.status == 0
+    for path, content in kept.items():
+        path.write_bytes(content[:left])
+    for _ in range(2):
+        for entry in cli.cache.iterdir():
+            if entry.is_file():  # without them the same modules are loaded as the first time
+                entry.unlink()
+        assert cli.run("profiles", env=env) == first
+    assert [path.name for path in kept if not path.exists() or path.stat().st_size <= 60] == []
+
+
+def test_bytecode_that_is_no_code_is_made_again(cli: Cli) -> None:
+    env = {"PYTHONDONTWRITEBYTECODE": "1"}
+    first = cli.run("profiles", env=env)
+    for path in (cli.cache / "bytecode").rglob("*.pyc"):
+        path.write_bytes(path.read_bytes()[:16] + marshal.dumps([1, 2]))
+    assert cli.run("profiles", env=env) == first
 
 
 def test_no_compiled_file_is_left_in_the_products_folder(cli: Cli) -> None:
