@@ -107,7 +107,8 @@ def mask(words: Iterable[str]) -> list[str]:
             out.append(HIDDEN)
             first = False
         elif _stray(name):
-            out.append(f"{name}={HIDDEN}" if eq else name)
+            shown = HIDDEN if _KEY.match(name) else name  # a key may well have "key" in it
+            out.append(f"{shown}={HIDDEN}" if eq else shown)
             hiding, first = not value, False  # a flag that follows is shown, for the name may be no more than a word
         else:
             left = _LEFT_OPEN.search(word)

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,41 @@ def test_no_secret_in_any_file() -> None:
         assert "sk-" not in text
         assert "VLLM_API_KEY" in text
     assert not any(secret_flag(word) for word in parts(resolution).words if word.startswith("-"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--hf-overrides", '{"token":"sk-two"}'),
+        ("--hf-overrides={'token': 'sk-two'}",),
+        ("--hf-overrides", '{"a": {"api_key": ["sk-two"]}}'),
+        ("--otlp-traces-endpoint", "http://someone:sk-two@host/"),
+        ("--kv-transfer-config.kv_connector_extra_config.token", "sk-two"),
+        ("--middleware", "sk-secret123"),
+        ("--hf-token", "sk-two"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_flag_with_a_secret_inside_is_left_out_and_named(words: tuple[str, ...]) -> None:
+    """Whatever the other formats hide: half a value would start another server, so the flag goes as a whole."""
+    resolution = ask("mtp-fast", args=(*words, "--seed", "7"))
+    flag = words[0].partition("=")[0]
+    for make in TARGETS.values():
+        text = make(resolution)
+        assert "sk-" not in text
+        assert "***" not in text
+        assert f"# {flag} is left out, for it holds a key: add it where nobody else can read it\n" in text
+    kept = parts(resolution).words
+    assert flag not in {word.partition("=")[0] for word in kept}
+    assert ("--seed", "7") in pairwise(kept)
+
+
+def test_a_password_in_the_models_address_is_in_no_file() -> None:
+    resolution = ask("mtp-fast", "MODEL=https://someone:sk-two@host/model")
+    for make in TARGETS.values():
+        with pytest.raises(UsageError) as raised:
+            make(resolution)
+        assert "sk-" not in str(raised.value)
 
 
 def test_what_no_file_can_hold() -> None:
