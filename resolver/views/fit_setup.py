@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from resolver.compile.helpers import show
 from resolver.geometry.budget import GIB, Card, Load
 from resolver.geometry.data import Knowledge, knowledge
 from resolver.geometry.model_config import drafter_from_config, shape_from_config
@@ -36,7 +38,7 @@ class Asked(NamedTuple):
 def asked(resolution: Resolution) -> Asked:
     """The question. Raises NoGeometry where the arithmetic does not cover the launch."""
     known = knowledge(resolution.resolver.root)
-    if (resolution.setting("pipeline_parallel_size") or 1) > 1:
+    if _whole(resolution, "pipeline_parallel_size", 1) > 1:
         raise NoGeometry(
             "the layers are shared out by pipeline, and the pool of such a launch was never derived",
             "leave out PIPELINE_PARALLEL_SIZE, or start it and read its log",
@@ -53,13 +55,13 @@ def asked(resolution: Resolution) -> Asked:
     cpu = resolution.facts.get("device") == "cpu"
     pool = _number(resolution, "kv_cache_memory_bytes")
     if cpu:
-        pool = int(float(resolution.setting("cpu_kvcache_space") or 0) * GIB) or None
-    gpus = resolution.setting("tensor_parallel_size") or 1
+        pool = int(_amount("VLLM_CPU_KVCACHE_SPACE", resolution.setting("cpu_kvcache_space") or 0) * GIB) or None
+    gpus = _whole(resolution, "tensor_parallel_size", 1)
     setup = Setup(
         shape,
         form,
         length,
-        (resolution.setting("num_speculative_tokens") or 0) if drafter != "none" else 0,
+        _whole(resolution, "num_speculative_tokens", 0) if drafter != "none" else 0,
         drafter,
         _number(resolution, "max_num_seqs") or 1,
         _number(resolution, "max_num_batched_tokens") or 2048,
@@ -76,13 +78,34 @@ def asked(resolution: Resolution) -> Asked:
         return Asked(known, setup, None, None, None, host_pool=True)
     load = _load(resolution, known, drafter, form.name, gpus)
     util = _last(resolution, "gpu_memory_utilization", resolution.setting("gpu_memory_utilization"))
-    return Asked(known, setup, load, _card(resolution), float(util) if util is not None else None)
+    share = _amount("gpu_memory_utilization", util) if util is not None else None
+    return Asked(known, setup, load, _card(resolution), share)
 
 
 def _last(resolution: Resolution, name: str, otherwise: Any) -> Any:
     """The user's own flag, which comes last and wins; else `otherwise`."""
     own = resolution.passthrough.last.get(name)
     return otherwise if own is None else own
+
+
+def _whole(resolution: Resolution, name: str, otherwise: int) -> int:
+    """The setting as a number. Raises NoGeometry where the user's own flag is none: the engine refuses it, too."""
+    value = resolution.setting(name)
+    if value in (None, ""):
+        return otherwise
+    if not isinstance(value, int):
+        raise NoGeometry(f"{name} is {show(value)}, which is not a whole number above 0 in plain digits", "give it so")
+    return value or otherwise
+
+
+def _amount(name: str, value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise NoGeometry(f"{name} is {show(value)}, which is no number", "give it as a number")
+    return number
 
 
 def _number(resolution: Resolution, name: str) -> int | None:

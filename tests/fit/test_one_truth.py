@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from resolver.compile import open_resolver
@@ -188,6 +188,7 @@ def test_constants_in_the_texts_of_guards_are_what_the_arithmetic_gives(resolver
     dflash_need(resolver, "3.44 GiB", "4-bit-length-that-wsl-cannot-hold")
 
 
+@example({"CTX": "fast", "EXTRA_ARGS": "--tensor_parallel_size x"}, 0, "max_model_len")
 @given(given_knobs(), st.integers(0, 100), st.sampled_from(SOLVABLE))
 def test_any_knobs_have_an_answer_or_a_reason(
     resolver: Resolver, knobs: Mapping[str, str], which: int, what: str
