@@ -47,7 +47,7 @@ def keep(root: str) -> None:
                 return
     except OSError:
         return
-    ours = os.path.join(root, "resolver")
+    ours, kept = os.path.join(root, "resolver"), place
 
     class Loader(SourceFileLoader):
         """Reads and writes its bytecode below `place`."""
@@ -58,9 +58,8 @@ def keep(root: str) -> None:
             try:
                 return super().get_code(fullname)
             except (EOFError, ImportError, TypeError, ValueError):  # a file that was cut short or spoilt
-                source = str(self.path)
-                _remove(place, source)
-                return self.source_to_code(self.get_data(source), source)
+                _remove(kept, self.path)
+                return self.source_to_code(self.get_data(self.path), self.path)
             finally:
                 sys.pycache_prefix, sys.dont_write_bytecode = before
 
