@@ -33,7 +33,7 @@ class Collector:
     def finish(self) -> None:
         """Raises RulesError when anything was kept."""
         if self.errors:
-            raise RulesError(self.errors)
+            raise RulesError(list(dict.fromkeys(self.errors)))  # a schema that is missing fails each file that needs it
 
     def condition(self, document: Document, data: Any, path: Path) -> Condition | None:
         return self.attempt(read_condition, document, data, path)

@@ -98,6 +98,7 @@ def test_no_error_repaints_the_terminal(cli: Cli, words: tuple[str, ...]) -> Non
     ("name", "kind"),
     [
         *(("rules/schema/profiles.json", kind) for kind in ("missing", "broken", "device", "null", "deep", "binary")),
+        *(("rules/schema/overlay.json", kind) for kind in ("missing", "broken")),
         *(("rules/schema/machine.json", kind) for kind in ("missing", "pipe")),
         *(("rules/engines/vllm-0.31.0.json", kind) for kind in ("missing", "device", "deep")),
         *(("profiles.yaml", kind) for kind in ("missing", "device", "pipe", "null", "binary")),
@@ -116,6 +117,8 @@ def test_a_product_file_that_cannot_be_used_is_named(cli: Cli, product: Path, na
     assert ran.status == (2 if kind == "missing" and "engines" in name else 3), ran.err
     assert path.name in ran.err or "0.31.0" in ran.err
     assert "fix:" in ran.err
+    errors = [line for line in ran.err.splitlines() if line.startswith("error:")]
+    assert len(errors) == len(set(errors)), "one error is said more than once"
 
 
 @pytest.mark.parametrize("name", ["resolver", "resolver/compile", "resolver/cli/resolve.py", "rules", "rules/engines"])
