@@ -244,11 +244,19 @@ def _whynot(item: Item, page: Page, verbose: bool) -> None:
         for i, (conflict, exact) in enumerate(zip(item["conflicts"], item["exact"], strict=True)):
             head = ("and on its own by" if i else "by") if exact else f"{'and none was found ' if i else ''}with"
             page.line(f"{head} " + ", together with ".join(f"{a['says']} ({a['origin']})" for a in conflict), indent=2)
-        page.line("without any one of what stands together it could be had", "dim", indent=2)
+        page.line(_way_out(item["conflicts"]), "dim", indent=2)
     if item["false"]:
         page.line("conditions of the arm that do not hold", "bold")
         rows = [(leaf["of"].replace("_", " "), f"{leaf['says']}: {_read(leaf['now'])}") for leaf in item["false"]]
         page.pairs(rows, indent=2)
+
+
+def _way_out(conflicts: list[list[dict[str, Any]]]) -> str:
+    """What has to change: a launch is known for each conflict without one of its parts, where the rest may change as well."""
+    if len(conflicts) > 1:
+        several = any(len(conflict) > 1 for conflict in conflicts)
+        return "to have it, change one of each of these lines" if several else "to have it, change all of these"
+    return "to have it, change " + ("any one of them" if conflicts and len(conflicts[0]) > 1 else "that")
 
 
 WINS = {"user": "your engine flags", "launcher": "the launcher's"}

@@ -105,11 +105,22 @@ def test_nothing_is_claimed_that_was_not_proven() -> None:
         "by CTX=fast (argument 1)",
         "and none was found with SPEC=off (argument 2)",
     ]
-    never = {"conflicts": [], "never": True}
+    never: dict[str, object] = {"conflicts": [], "never": True}
     assert shown(**never, exact=[True]) == ["arm x: no launch reaches it, whatever the knobs and the machine"]
     assert shown(**never, exact=[False]) == [
         "arm x: no launch was found that reaches it, whatever the knobs and the machine"
     ]
+
+
+def test_what_has_to_change_is_said_for_one_and_for_several() -> None:
+    one, other = ({"says": says, "origin": "argument 1"} for says in ("CTX=fast", "SPEC=off"))
+    assert shown(conflicts=[[one]])[-1] == "to have it, change that"
+    assert shown(conflicts=[[one, other]])[-1] == "to have it, change any one of them"
+    assert shown(conflicts=[[one], [other]], exact=[True, True])[-1] == "to have it, change all of these"
+    assert (
+        shown(conflicts=[[one, other], [other]], exact=[True, True])[-1]
+        == "to have it, change one of each of these lines"
+    )
 
 
 def test_the_answer_says_what_is_proven() -> None:
