@@ -64,6 +64,8 @@ def applied(line: Line, answer: Answer) -> Answer:
 
 def show(line: Line, answer: Answer, page: Page) -> None:
     """The suggestions for people; nothing when the launch is not refused."""
+    from resolver.masking import HIDDEN
+
     if not answer.resolution.refused:
         return
     found = suggestions(line, answer)
@@ -77,6 +79,8 @@ def show(line: Line, answer: Answer, page: Page) -> None:
         if not line.given("--quiet"):
             room = "" if item.fits else "; does not fit into memory, by `launch.py fit`"
             page.line(f"{', '.join(map(str, item.changes))}: arm {item.arm}, {item.cost}{room}", "dim", indent=5)
+    if any(HIDDEN in item.command for item in found):
+        page.line(f"type your own key where {HIDDEN} stands")
     if not line.given("--quiet"):
         page.line("add --apply 1 to the command you typed to run the first", "dim")
 

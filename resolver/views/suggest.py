@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SPARE = 5
 """Accepted launches beyond the asked number that are found before they are ranked."""
+WIDER = 24
+"""The same where none of them fits into memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +64,9 @@ def suggest(
     """
     if not resolution.refused or limit < 1:
         return []
-    search = Search(resolution, budget)
-    found = search.run(limit + SPARE, MOST_CHANGES)
-    if not found:
-        found = search.bold(limit)
-    out = []
-    for node in found:
-        made = _made(resolution, search.asked, node.draft, launcher, options)
-        if made is not None:
-            out.append((node.draft, made))
+    out = _near(resolution, limit + SPARE, budget, launcher, options)
+    if out and not any(made.fits for _, made in out):
+        out = _near(resolution, limit + WIDER, budget, launcher, options)
     if not any(
         p.rule == "unknown-profile" for p in resolution.request.problems
     ):  # there the spelling tells what was meant
@@ -79,6 +75,15 @@ def suggest(
         )
     fitting = [made for _, made in out if made.fits]
     return (fitting or [made for _, made in out])[:limit]
+
+
+def _near(
+    resolution: Resolution, wanted: int, budget: int, launcher: Sequence[str], options: Sequence[str]
+) -> list[tuple[Draft, Suggestion]]:
+    search = Search(resolution, budget)
+    found = search.run(wanted, MOST_CHANGES) or search.bold(wanted)
+    made = [(n.draft, _made(resolution, search.asked, n.draft, launcher, options)) for n in found]
+    return [(draft, suggestion) for draft, suggestion in made if suggestion is not None]
 
 
 def _made(

@@ -72,7 +72,7 @@ def cost_of(resolution: Resolution, metric: str = METRIC, context: int | None = 
     arm = resolution.rules.arms.get(str(resolution.setting("arm")))
     capability = resolution.facts.get("gpu.capability")
     if arm is None or capability is None:
-        return Cost(UNMEASURED)
+        return Cost("not measured on a CPU" if resolution.facts.get("device") == "cpu" else UNMEASURED)
     evidence = _evidence(resolution.resolver.root)
     alike = [
         f

@@ -33,3 +33,10 @@ def test_a_key_that_lost_its_flag_is_not_repeated(cli: Cli, words: list[str], co
     assert done.status in (0, 1), done.err
     assert done.all, "nothing was said"
     assert KEY not in done.all
+
+
+def test_a_command_with_a_hidden_key_says_so(cli: Cli) -> None:
+    """Whoever pastes it would set the key to three stars."""
+    refused = ["resolve", "--machine", "rtx-3090", "--", "--kv-cache-dtype", "foo"]
+    assert "type your own key where ***" in cli.run(*refused, "--api-key", KEY).err
+    assert "type your own key" not in cli.run(*refused).all

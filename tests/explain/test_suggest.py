@@ -12,13 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from resolver.machines import names
 from resolver.resolution import Resolution
 from resolver.views import suggest_draft as drafts
 from resolver.views import suggest_flags, suggest_reach
+from resolver.views.fit_note import overfull
 from resolver.views.suggest import suggest
 from resolver.views.suggest_draft import Draft
 from resolver.views.suggest_search import MOST_CHANGES
-from tests.explain.requests import ask, random_request, refusals, resolutions
+from tests.explain.requests import ask, random_request, refusals, resolutions, resolver
 from tests.explain.typing_it import typed
 
 
@@ -258,3 +260,23 @@ def test_a_profile_for_another_engine_is_not_suggested() -> None:
     for words in (("KV_MEM=1000000000",), ("CTX=none",), ("MAX_LEN=500000",)):
         for suggestion in suggest(ask("dflash2-long", *words)):
             assert "cpu-tiny" not in suggestion.command
+
+
+def test_what_does_not_fit_is_suggested_only_where_no_profile_does() -> None:
+    """On each machine, for each profile that is refused there and has such a suggestion."""
+    looked_at = 0
+    for on in names(resolver().root):
+        asked = {profile: ask(profile, on=on) for profile in resolver().rules.profiles}
+        fitting = [p for p, r in asked.items() if not r.refused and not overfull(r)]
+        for profile, resolution in asked.items():
+            found = suggest(resolution)
+            looked_at += len(found)
+            if not all(s.fits for s in found):
+                assert not fitting, (on, profile, fitting)
+    assert looked_at > 20
+
+
+def test_a_cpu_is_no_gpu_that_nobody_measured() -> None:
+    costs = [s.cost.text for s in suggest(ask("dflash2-huge", on="cpu-only"))]
+    assert costs
+    assert all("GPU" not in text for text in costs)
