@@ -17,6 +17,7 @@ from resolver.interpret import holds, unknown_behind
 from resolver.masking import hide_in_json, hide_in_word
 from resolver.model import Flag, Guard
 from resolver.parser_names import unknown_parsers
+from resolver.typed_configurations import unknown_keys
 from resolver.unmeasured import unmeasured
 from resolver.unread_environment import unread_environment
 from resolver.wording import condition_text
@@ -54,6 +55,7 @@ def diagnose(resolution: Resolution, refusals_only: bool = False) -> Iterator[Di
         yield from unserved(resolution)
     yield from unfit(resolution)
     yield from unknown_parsers(resolution)
+    yield from (refusal for _, refusal in unknown_keys(resolution))
     if not refusals_only:
         yield from unmeasured(resolution)
         yield from unread_environment(resolution)

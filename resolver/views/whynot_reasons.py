@@ -13,6 +13,7 @@ from resolver.diagnose import needs_a_reader
 from resolver.engine import Engine
 from resolver.model import Guard
 from resolver.parser_names import PLUGINS, unknown_parsers
+from resolver.typed_configurations import unknown_keys
 
 if TYPE_CHECKING:
     from resolver.resolution import Resolution
@@ -87,6 +88,8 @@ def reasons_of(tried: Resolution) -> Iterator[Reason]:
         sources = [key.source for key in found.entry.keys if key.source]
         read = [*sources, *([found.entry.gate] if found.entry.gate else []), f"extra.last.{found.dest}"]
         yield Reason(tuple(read), engine=partial(_schema, found.dest))
+    for dest, _ in unknown_keys(tried):
+        yield Reason((f"extra.last.{dest}",), engine=partial(_schema, dest))
     for refusal in unknown_parsers(tried):
         flag = refusal.rule.removeprefix("unknown-").replace("-", "_")
         typed = passed.last_text.get(flag)
