@@ -213,7 +213,7 @@ def describe_choice(chosen_by: Condition | None, eligible: Condition | None) -> 
 
 def _asked(resolution: Resolution, source: str) -> tuple[Cause, ...]:
     """The knobs given by the user that name what `source` renders."""
-    linked = [k.name for k in resolution.rules.knobs.values() if source in k.sets or k.name == source]
+    linked = sorted(k.name for k in resolution.rules.knobs.values() if source in k.sets or k.name == source)
     return tuple(c for name in linked if resolution.knob_state(name) == 2 for c in cause_of(resolution, name))
 
 
