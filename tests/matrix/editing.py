@@ -51,19 +51,26 @@ def _some(text: str, chance: random.Random, arms: bool) -> tuple[str, int, int]:
     return chance.choice([b for b in blocks(text) if (b[1] > cut) == arms] or [("", len(text), len(text))])
 
 
+def _new(text: str, name: str, chance: random.Random) -> str:
+    """A name that the text does not have, whatever was added before from the same seed."""
+    while (made := f"{name}-{chance.randrange(10**6)}") in text:
+        pass
+    return made
+
+
 def copy_arm_below(text: str, chance: random.Random) -> str:
     """The same arm again under another name, below the first: the first is still the one that is taken."""
     name, start, end = _some(text, chance, arms=True)
     if not name:
         return text
-    new = text[start:end].replace(f"  {name}:", f"  {name}-{chance.randrange(10**6)}:", 1)
+    new = text[start:end].replace(f"  {name}:", f"  {_new(text, name, chance)}:", 1)
     return text[:end] + ("" if text[:end].endswith("\n") else "\n") + new + text[end:]
 
 
 def add_profile(text: str, chance: random.Random) -> str:
     """One more profile."""
     knobs = chance.choice(["ctx: fast", "ctx: long, spec: mtp", 'spec: "off"', "max_seqs: 2"])
-    line = f"  mine-{chance.randrange(10**6)}: {{help: mine, knobs: {{{knobs}}}}}\n"
+    line = f"  {_new(text, 'mine', chance)}: {{help: mine, knobs: {{{knobs}}}}}\n"
     return text.replace("profiles:\n", "profiles:\n" + line, 1)
 
 

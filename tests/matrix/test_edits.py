@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -134,3 +135,12 @@ TestEditing.settings = settings(
     stateful_step_count=8 if CI else 20,
     phases=[Phase.reuse, Phase.generate],  # each step loads all rules: to make a failure smaller would take an hour
 )
+
+
+@pytest.mark.parametrize("edit", [editing.copy_arm_below, editing.add_profile])
+def test_what_is_added_twice_from_one_seed_has_two_names(edit: editing.Edit) -> None:
+    text = (product().root / "profiles.yaml").read_text(encoding="utf-8")
+    twice = edit(edit(text, random.Random(3)), random.Random(3))
+    assert len(twice) > len(text)
+    keys = re.findall(r"^  [\w.-]+:", twice, re.MULTILINE)
+    assert len(set(keys)) == len(keys)
