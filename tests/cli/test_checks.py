@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -42,7 +41,7 @@ def test_the_numbers() -> None:
 def test_a_missing_number_is_found(resolver: Resolver) -> None:
     rules = resolver.rules
     guard = next(g for g in rules.guards.values() if g.origins == ("R29",))
-    without = replace(rules, guards={**rules.guards, guard.id: replace(guard, origins=("R131",))})
+    without = rules._replace(guards={**rules.guards, guard.id: guard._replace(origins=("R131",))})
     found, strangers = origins(without)
     assert [o.number for o in found if not o.fine] == ["R29"]
     assert len(strangers) == 1
@@ -59,10 +58,10 @@ def test_code_that_is_not_there_is_found() -> None:
 
 def test_a_wrong_example_is_found(resolver: Resolver) -> None:
     """Claims turned round fail, every one."""
-    guards = {g.id: replace(g, fires=g.silent, silent=g.fires) for g in resolver.rules.guards.values()}
-    arms = {a.name: replace(a, taken=a.passed_over, passed_over=a.taken) for a in resolver.rules.arms.values()}
+    guards = {g.id: g._replace(fires=g.silent, silent=g.fires) for g in resolver.rules.guards.values()}
+    arms = {a.name: a._replace(taken=a.passed_over, passed_over=a.taken) for a in resolver.rules.arms.values()}
     before = resolver.rules
-    resolver.rules = replace(before, guards=guards, arms=arms)
+    resolver.rules = before._replace(guards=guards, arms=arms)
     try:
         outcomes = list(run_examples(resolver))
     finally:
