@@ -78,7 +78,7 @@ def asked(resolution: Resolution) -> Asked:
         return Asked(known, setup, None, None, None, host_pool=True)
     load = _load(resolution, known, drafter, form.name, gpus)
     util = _last(resolution, "gpu_memory_utilization", resolution.setting("gpu_memory_utilization"))
-    share = _amount("gpu_memory_utilization", util) if util is not None else None
+    share = _amount(_called(resolution, "gpu_memory_utilization"), util) if util is not None else None
     return Asked(known, setup, load, _card(resolution), share)
 
 
@@ -94,8 +94,14 @@ def _whole(resolution: Resolution, name: str, otherwise: int) -> int:
     if value in (None, ""):
         return otherwise
     if not isinstance(value, int):
-        raise NoGeometry(f"{name} is {show(value)}, which is not a whole number above 0 in plain digits", "give it so")
+        said = f"{_called(resolution, name)} is {show(value)}, which is not a whole number above 0 in plain digits"
+        raise NoGeometry(said, "give it so")
     return value or otherwise
+
+
+def _called(resolution: Resolution, name: str) -> str:
+    """As the user typed it: knobs are checked before, so what is no number came as an engine flag."""
+    return f"--{name.replace('_', '-')}" if name in resolution.engine.flags else name
 
 
 def _amount(name: str, value: Any) -> float:
